@@ -1,10 +1,11 @@
 # docker build -t stride .                       CPU device only
 # docker build -t stride --build-arg BUILD_IMAGE=nvidia/cuda:13.0.2-devel-ubuntu24.04 --build-arg MAX_GLIBC=2.39 \
-#   --build-arg RUN_IMAGE=nvidia/cuda:13.0.2-runtime-ubuntu24.04 .      with the CUDA worker; -runtime- has NVRTC, cuBLAS,
-#   cuSOLVER and cuFFT (-base- is smaller: add packages libcublas-13-0, cuda-nvrtc-13-0, libcusolver-13-0 and libcufft-13-0 to it); float16 and bfloat16 kernels need the toolkit's
-#   headers beside them: package cuda-cudart-dev-13-0, or -devel- here too
+#   --build-arg RUN_IMAGE=nvidia/cuda:13.0.2-runtime-ubuntu24.04 .      with the CUDA worker
+#   The image -runtime- has NVRTC, cuBLAS, cuSOLVER and cuFFT. The smaller -base- needs these packages: libcublas-13-0,
+#   cuda-nvrtc-13-0, libcusolver-13-0, libcufft-13-0. Kernels with float16 and bfloat16 also need the toolkit's headers:
+#   package cuda-cudart-dev-13-0, or the image -devel-.
 # docker run --read-only --cap-drop=all --tmpfs /tmp -v stride:/var/lib/stride -v /run/stride:/run/stride stride
-#   a GPU is handed in with --device nvidia.com/gpu=all; deploy/docker/README.md has the rest.
+#   --device nvidia.com/gpu=all adds the GPUs; deploy/docker/README.md has the rest.
 ARG BUILD_IMAGE=debian:bookworm
 ARG RUN_IMAGE=debian:bookworm-slim
 

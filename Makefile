@@ -36,7 +36,7 @@ bench: setup  ## build the release preset, run the benchmarks, print one table (
 	@ci/bench build/release $(if $(ONLY),--only $(ONLY)) $(if $(QUICK),--quick) $(if $(LIMIT),--limit $(LIMIT)) \
 	  $(if $(UPDATE_REFERENCE),--update-reference)
 
-format:  ## put every C++ file in the project's format
+format:  ## put every C++ file in the project's format; list lines above 120 columns
 	@ci/format fix
 
 clean:  ## remove what was built (.venv and the compiler cache stay)

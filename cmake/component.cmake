@@ -1,7 +1,7 @@
-# stride_component(name SRCS a.cc ... [TOGETHER [APART a.cc ...]] DEPS target ...): one folder, one static library named
-# stride_<name>. The link line is the architecture diagram: DEPS lists only what the folder may see. TOGETHER compiles
-# the sources several at a time (STRIDE_UNITY), since parsing the same headers is most of the work; APART lists sources
-# whose local names clash with others.
+# stride_component(name SRCS a.cc ... [TOGETHER [APART a.cc ...]] DEPS target ...) defines the static library
+# stride_<name> of one folder. DEPS lists only the folders that it may include, so the link line is the architecture
+# diagram. TOGETHER compiles several sources as one (STRIDE_UNITY), since most compile time is parsing the same headers.
+# APART lists sources whose local names clash with those of others.
 function(stride_component name)
   cmake_parse_arguments(ARG "TOGETHER" "" "SRCS;APART;DEPS" ${ARGN})
   if(ARG_SRCS)
@@ -18,7 +18,7 @@ function(stride_component name)
   endif()
 endfunction()
 
-# stride_unity(target [APART a.cc ...]): compiles the target's sources together where STRIDE_UNITY is on.
+# stride_unity(target [APART a.cc ...]): compiles the target's sources together when STRIDE_UNITY is on.
 function(stride_unity target)
   cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${STRIDE_UNITY} UNITY_BUILD_BATCH_SIZE 8)

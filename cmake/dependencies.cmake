@@ -1,4 +1,4 @@
-# Every foreign library gets one alias here; no other file names a package.
+# Each third-party library gets one alias here; no other file names a package.
 if(STRIDE_PORTABLE)
   include(portable)
   stride_prefer_archives()
@@ -38,7 +38,7 @@ add_library(stride_grpc_reflection INTERFACE)
 target_link_libraries(stride_grpc_reflection INTERFACE gRPC::grpc++_reflection)
 add_library(stride_blas INTERFACE)
 if(STRIDE_PORTABLE)
-  # Of Fortran's runtime its LAPACK needs one function, which is ours: server/worker/cpu/lower/fortran_runtime.cc.
+  # OpenBLAS's LAPACK needs one function of the Fortran runtime: server/worker/cpu/lower/fortran_runtime.cc defines it.
   find_library(STRIDE_OPENBLAS_ARCHIVE NAMES libopenblas.a PATH_SUFFIXES openblas-pthread REQUIRED)
   target_include_directories(stride_blas INTERFACE ${OPENBLAS_INCLUDE_DIRS})
   target_link_libraries(stride_blas INTERFACE ${STRIDE_OPENBLAS_ARCHIVE} Threads::Threads)
@@ -58,7 +58,7 @@ target_link_libraries(stride_spdlog INTERFACE spdlog::spdlog_header_only)
 
 include(llvm)
 
-# The CUDA worker needs the toolkit's headers alone: the driver, NVRTC and cuBLAS are opened at run time.
+# The CUDA worker needs only the toolkit's headers: it opens the driver, NVRTC and cuBLAS at run time.
 find_path(STRIDE_CUDA_INCLUDE cuda.h HINTS /usr/local/cuda/include ENV CUDA_HOME PATH_SUFFIXES include)
 if(STRIDE_CUDA STREQUAL "AUTO")
   if(STRIDE_CUDA_INCLUDE)

@@ -1,4 +1,4 @@
-# What a person may switch; the presets combine them.
+# Build options; the presets combine them.
 option(STRIDE_BUILD_TESTS "Build the tests" ON)
 option(STRIDE_BUILD_BENCH "Build the benchmarks" ON)
 option(STRIDE_PORTABLE "Link gRPC, protobuf, abseil, LLVM and libstdc++ statically" OFF)
@@ -14,25 +14,27 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
-# Debug line tables are enough for backtraces and keep two-core builds quick.
+# -g1 keeps line tables for backtraces and builds faster.
 string(REPLACE "-g" "-g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
-# Assertions stay on in every build type: no input may reach one, and a bug should be seen.
+# Keep assertions in every build type: no input may reach one, and a bug should be visible.
 string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
 string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 
 get_directory_property(STRIDE_PLAIN_OPTIONS COMPILE_OPTIONS)
 set(STRIDE_PLAIN_FLAGS ${CMAKE_CXX_FLAGS_RELWITHDEBINFO})
 if(STRIDE_SANITIZE)
-  # The checks multiply the code that is optimised: -O1 compiles most files faster.
+  # The checks multiply the code to optimise: -O1 compiles most files faster.
   string(REPLACE "-O2" "-O1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
   add_compile_options(-fsanitize=${STRIDE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${STRIDE_SANITIZE})
   if(STRIDE_SANITIZE MATCHES "thread")
-    # Protobuf's headers give a map another layout where the compiler's macro is defined, and the library at hand was built without it.
+    # Protobuf's headers lay out maps differently with the compiler's macro, and the installed library was built without
+    # it.
     add_compile_options(-U__SANITIZE_THREAD__ -DSTRIDE_THREAD_SANITIZER)
   endif()
   if(STRIDE_SANITIZE MATCHES "undefined")
-    # null: the address sanitizer stops at the access itself. vptr: needs the type information that LLVM is built without.
+    # null: the address sanitizer already stops at the access. vptr: needs type information, which LLVM is built
+    # without.
     add_compile_options(-fno-sanitize=null,vptr -fno-sanitize-recover=undefined)
   endif()
 endif()
@@ -41,7 +43,7 @@ if(STRIDE_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# Names the build, for what its programs make and keep.
+# The build ID names the build in files that its programs write.
 add_link_options(LINKER:--build-id=sha1)
 
 find_program(STRIDE_CCACHE ccache)
@@ -55,6 +57,6 @@ if(STRIDE_MOLD)
 endif()
 if(STRIDE_PORTABLE)
   add_link_options(-static-libgcc -static-libstdc++)
-  # Nothing is left to be found in a folder of this machine.
+  # The programs must not look for libraries in a folder of the build machine.
   set(CMAKE_SKIP_RPATH ON)
 endif()

@@ -1,14 +1,14 @@
-# STRIDE_PORTABLE: every library but glibc comes from Debian's static archives, so that a stripped binary runs on any x86-64
-# Linux with glibc 2.36 or later. ci/check-portable proves it for the products.
+# STRIDE_PORTABLE links every library but glibc from Debian's static archives. A stripped binary then runs on any x86-64
+# Linux with glibc 2.36 or later. ci/check-portable verifies the products.
 
-# Static flavours of the libraries that CMake's own find modules know how to choose. Call before find_package.
+# Prefers static libraries in CMake's own find modules. Call it before find_package.
 macro(stride_prefer_archives)
   set(Protobuf_USE_STATIC_LIBS ON)
   set(OPENSSL_USE_STATIC_LIBS ON)
   set(ZLIB_USE_STATIC_LIBS ON)
 endmacro()
 
-# Debian's CMake packages name only the shared libraries; the archives lie beside them under the same name.
+# Debian's CMake packages name only shared libraries; replace them by the archives of the same name in the same folder.
 function(stride_link_archives)
   get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
   foreach(target ${targets})
@@ -30,7 +30,7 @@ function(stride_link_archives)
   set_target_properties(c-ares::cares PROPERTIES IMPORTED_LOCATION ${STRIDE_CARES_ARCHIVE})
   find_library(STRIDE_RE2_ARCHIVE NAMES libre2.a REQUIRED)
   set_target_properties(re2::re2 PROPERTIES INTERFACE_LINK_LIBRARIES "${STRIDE_RE2_ARCHIVE};Threads::Threads")
-  # Debian's spdlog uses its shared libfmt; fmt too can be used from its headers alone.
+  # Debian's spdlog uses the shared libfmt; use fmt's headers only.
   set_target_properties(spdlog::spdlog_header_only PROPERTIES
     INTERFACE_LINK_LIBRARIES "Threads::Threads;fmt::fmt-header-only")
 endfunction()

@@ -1,12 +1,12 @@
-# Code that packages bring compiled: minutes of a processor for each target. A build for every day makes it when it is
-# asked to, and then for the more portable of its processors alone.
+# Code that packages contain compiled: it takes minutes of processor time per target. A development build compiles it
+# only on request, and only for the more portable of its processors.
 set(precompile OFF)
 set(targets cpu:x86-64-v3)
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(precompile ON)
   set(targets cpu:x86-64-v3,cpu:x86-64-v4)
-  # The worker opens NVRTC at run time, so a build may lack it. Files are named for its version: a machine with another
-  # one compiles what it needs.
+  # The worker opens NVRTC at run time, so a build may lack it. File names include NVRTC's version: a machine with
+  # another version compiles at run time.
   find_library(STRIDE_NVRTC NAMES nvrtc libnvrtc.so.13 libnvrtc.so.12
     HINTS ${STRIDE_CUDA_INCLUDE}/.. /usr/local/cuda ENV CUDA_HOME PATH_SUFFIXES lib64 lib)
   if(STRIDE_HAVE_CUDA AND STRIDE_NVRTC)

@@ -1,6 +1,6 @@
 # stride_proto_library(target ROOT dir PROTOS rel/a.proto ... [GRPC] DEPS ...)
-# Generates C++ into the build tree. With GRPC only the service stubs are made, so that the many files that need
-# messages alone never parse a gRPC header.
+# Generates C++ into the build tree. GRPC generates only the service stubs, so that files that only need messages parse
+# no gRPC header.
 function(stride_proto_library target)
   cmake_parse_arguments(ARG "GRPC" "ROOT" "PROTOS;DEPS" ${ARGN})
   set(out ${CMAKE_BINARY_DIR}/gen)
@@ -26,6 +26,6 @@ function(stride_proto_library target)
   target_include_directories(${target} SYSTEM PUBLIC $<BUILD_INTERFACE:${out}>)
   target_link_libraries(${target} PUBLIC ${ARG_DEPS})
   target_compile_options(${target} PRIVATE -w)
-  # Generated files define the same static names.
+  # Generated files define equal static names.
   set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
 endfunction()

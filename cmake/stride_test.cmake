@@ -1,6 +1,6 @@
-# stride_test(name SRCS ... DEPS ... [LABELS unit ...] [TIMEOUT s]): one gtest executable, one ctest entry.
-# LABELS: unit, conformance, integration, attack, deploy; gpu when it needs one.
-# All tests of a label are built by the target tests-<label>.
+# stride_test(name SRCS ... DEPS ... [LABELS unit ...] [TIMEOUT s]) defines one gtest executable and one ctest entry.
+# LABELS: unit, conformance, integration, attack, deploy; also gpu when the test needs one.
+# The target tests-<label> builds all tests of a label.
 function(stride_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
@@ -9,7 +9,7 @@ function(stride_test name)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
-  # The limit only ends a test that hangs: a machine with four busy threads more takes several times as long.
+  # The limit only ends a hanging test: on a machine with four more busy threads a test takes several times as long.
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 900)
   endif()

@@ -1,4 +1,4 @@
-# cpack in a release or portable build tree makes stride_<version>_amd64.deb.
+# cpack in a release or portable build tree builds stride_<version>_amd64.deb.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME stride)
 set(CPACK_PACKAGE_CONTACT "Stride developers <stride@localhost>")
@@ -12,6 +12,6 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA)
 foreach(file conffiles postinst postrm prerm)
   list(APPEND CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/debian/${file})
 endforeach()
-# The programs, without the C++ client's archives.
+# Only the programs, without the C++ client's archives.
 set(CPACK_INSTALL_CMAKE_PROJECTS "${CMAKE_BINARY_DIR};${PROJECT_NAME};runtime;/")
 include(CPack)

@@ -1,4 +1,4 @@
-// A benchmark has nobody to answer to: what fails ends it, with the program's name.
+// A failed check ends a benchmark with a message that has the program's name.
 #pragma once
 
 #include <cerrno>

@@ -16,9 +16,7 @@
 #include "bench/device/main.h"
 #include "bench/device/plain.h"
 #include "bench/service/report.h"
-#include "server/worker/cpu/compiler/compiler.h"
-#include "server/worker/cpu/kernel/launch.h"
-#include "server/worker/cpu/kernel/module.h"
+#include "cpucuda/cpucuda.h"
 #include "server/worker/cpu/lower/blas.h"
 
 namespace stride::bench {
@@ -253,28 +251,28 @@ std::optional<Options> Parse(int argc, char** argv) {
 class Kernels {
  public:
   Kernels() {
-    auto compiled = Expect(cpu::Compile({.source = kSource}));
-    module_ = Expect(cpu::Module::LoadBytes(compiled.object));
+    auto compiled = Expect(cpucuda::Compile({.source = kSource}));
+    module_ = Expect(cpucuda::Module::LoadBytes(compiled.object));
     kernels_ = std::move(compiled.kernels);
   }
-  void Launch(cpu::ThreadPool& pool, const std::string& name, cpu::LaunchConfig launch,
+  void Launch(cpucuda::ThreadPool& pool, const std::string& name, cpucuda::LaunchConfig launch,
               const void* parameters) const {
-    for (const cpu::CompiledKernel& kernel : kernels_) {
+    for (const cpucuda::CompiledKernel& kernel : kernels_) {
       if (kernel.name != name) continue;
-      cpu::KernelEntry entry{.name = name,
-                             .function = module_->Symbol(kernel.symbol),
-                             .static_shared_bytes = kernel.static_shared_bytes,
-                             .private_bytes_per_thread = kernel.private_bytes_per_thread,
-                             .per_thread = kernel.form == cpu::ThreadForm::kPerThread};
-      Check(cpu::Launch(pool, entry, launch, parameters, nullptr));
+      cpucuda::KernelEntry entry{.name = name,
+                                 .function = module_->Symbol(kernel.symbol),
+                                 .static_shared_bytes = kernel.static_shared_bytes,
+                                 .private_bytes_per_thread = kernel.private_bytes_per_thread,
+                                 .per_thread = kernel.form == cpucuda::ThreadForm::kPerThread};
+      Check(cpucuda::Launch(pool, entry, launch, parameters, nullptr));
       return;
     }
     Die("no kernel " + name);
   }
 
  private:
-  std::unique_ptr<cpu::Module> module_;
-  std::vector<cpu::CompiledKernel> kernels_;
+  std::unique_ptr<cpucuda::Module> module_;
+  std::vector<cpucuda::CompiledKernel> kernels_;
 };
 
 class Bench {
@@ -306,7 +304,7 @@ class Bench {
   }
 
  private:
-  using Work = std::function<void(cpu::ThreadPool&)>;
+  using Work = std::function<void(cpucuda::ThreadPool&)>;
 
   // Both once unmeasured, then `check`, then in turns; with one thread and with all cores.
   void Compare(const std::string& id, const Work& ours, const std::string& baseline_name,
@@ -315,7 +313,7 @@ class Bench {
     std::vector<int> threads = {1};
     if (num_cores_ > 1) threads.push_back(num_cores_);
     for (int num_threads : threads) {
-      cpu::ThreadPool pool(num_threads);
+      cpucuda::ThreadPool pool(num_threads);
       const bool all = num_threads > 1;
       Times our_times, their_times;
       baseline(pool);
@@ -334,7 +332,7 @@ class Bench {
   }
 
   // Equal shares of the items for the pool's threads.
-  static void Share(cpu::ThreadPool& pool, int64_t num_items,
+  static void Share(cpucuda::ThreadPool& pool, int64_t num_items,
                     const std::function<void(int64_t, int64_t)>& work) {
     const int64_t grain =
         std::max<int64_t>(1, (num_items + pool.num_threads() - 1) / pool.num_threads());
@@ -355,14 +353,14 @@ class Bench {
   int n() const { return static_cast<int>(options_.elements); }
   uint32_t NumBlocks() const { return static_cast<uint32_t>(options_.elements / 256); }
 
-  Work Kernel(const std::string& name, cpu::LaunchConfig launch) {
-    return [this, name, launch](cpu::ThreadPool& pool) {
+  Work Kernel(const std::string& name, cpucuda::LaunchConfig launch) {
+    return [this, name, launch](cpucuda::ThreadPool& pool) {
       Arrays arrays{a_.data(), b_.data(), out_.data(), n()};
       kernels_.Launch(pool, name, launch, &arrays);
     };
   }
   Work Loop(std::function<void(int64_t, int64_t)> loop) {
-    return [this, loop](cpu::ThreadPool& pool) { Share(pool, options_.elements, loop); };
+    return [this, loop](cpucuda::ThreadPool& pool) { Share(pool, options_.elements, loop); };
   }
   std::function<void()> Close(const std::string& id, int64_t count, double tolerance) {
     return [this, id, count, tolerance] {
@@ -375,7 +373,7 @@ class Bench {
   }
 
   void Elementwise() {
-    const cpu::LaunchConfig guarded{{NumBlocks(), 1, 1}, {256, 1, 1}};
+    const cpucuda::LaunchConfig guarded{{NumBlocks(), 1, 1}, {256, 1, 1}};
     const float *a = a_.data(), *b = b_.data();
     float* out = want_.data();
     const char* loop = "the same loop in C++";
@@ -397,11 +395,11 @@ class Bench {
   }
 
   void Reductions() {
-    const cpu::LaunchConfig blocks{{NumBlocks(), 1, 1}, {256, 1, 1}};
+    const cpucuda::LaunchConfig blocks{{NumBlocks(), 1, 1}, {256, 1, 1}};
     const float* a = a_.data();
     float* out = want_.data();
     auto by_blocks = [&](auto function) -> Work {
-      return [this, function, a, out](cpu::ThreadPool& pool) {
+      return [this, function, a, out](cpucuda::ThreadPool& pool) {
         Share(pool, NumBlocks(), [=](int64_t from, int64_t to) { function(a, out, from, to); });
       };
     };
@@ -420,7 +418,7 @@ class Bench {
 
   void Histograms() {
     std::vector<int32_t> got(256), want(256);
-    Work loop = [&](cpu::ThreadPool& pool) {
+    Work loop = [&](cpucuda::ThreadPool& pool) {
       std::fill(want.begin(), want.end(), 0);
       std::vector<std::vector<int32_t>> parts(pool.num_threads(), std::vector<int32_t>(256));
       const int64_t grain = (options_.elements + pool.num_threads() - 1) / pool.num_threads();
@@ -432,7 +430,7 @@ class Bench {
       }
     };
     auto kernel = [&](const std::string& name, uint32_t blocks) -> Work {
-      return [this, &got, name, blocks](cpu::ThreadPool& pool) {
+      return [this, &got, name, blocks](cpucuda::ThreadPool& pool) {
         std::fill(got.begin(), got.end(), 0);
         Counting counting{integers_.data(), got.data(), n()};
         kernels_.Launch(pool, name, {{blocks, 1, 1}, {256, 1, 1}}, &counting);
@@ -456,7 +454,7 @@ class Bench {
       right[i] = static_cast<float>(i % 23) / 16;
     }
     auto kernel = [&](const std::string& name) -> Work {
-      return [&, name](cpu::ThreadPool& pool) {
+      return [&, name](cpucuda::ThreadPool& pool) {
         Arrays arrays{left.data(), right.data(), got.data(), size};
         kernels_.Launch(pool, name, {{tiles, tiles, 1}, {16, 16, 1}}, &arrays);
       };
@@ -466,12 +464,12 @@ class Bench {
         if (!(std::fabs(got[i] - want[i]) <= 1e-4 * want[i] + 1e-4)) Die("the products differ");
       }
     };
-    Work tiled = [&](cpu::ThreadPool& pool) {
+    Work tiled = [&](cpucuda::ThreadPool& pool) {
       Share(pool, tiles, [&](int64_t from, int64_t to) {
         plain::TiledProduct(left.data(), right.data(), want.data(), size, from, to);
       });
     };
-    Work rows = [&](cpu::ThreadPool& pool) {
+    Work rows = [&](cpucuda::ThreadPool& pool) {
       Share(pool, size, [&](int64_t from, int64_t to) {
         plain::Product(left.data(), right.data(), want.data(), size, from, to);
       });
@@ -488,16 +486,17 @@ class Bench {
     const float *a = a_.data(), *b = b_.data();
     float* out = want_.data();
     auto share = [this](int64_t items, std::function<void(int64_t, int64_t)> work) -> Work {
-      return [items, work = std::move(work)](cpu::ThreadPool& pool) { Share(pool, items, work); };
+      return
+          [items, work = std::move(work)](cpucuda::ThreadPool& pool) { Share(pool, items, work); };
     };
-    auto kernel = [&](const std::string& name, int n, cpu::LaunchConfig launch) -> Work {
-      return [this, name, n, launch](cpu::ThreadPool& pool) {
+    auto kernel = [&](const std::string& name, int n, cpucuda::LaunchConfig launch) -> Work {
+      return [this, name, n, launch](cpucuda::ThreadPool& pool) {
         Arrays arrays{a_.data(), b_.data(), out_.data(), n};
         kernels_.Launch(pool, name, launch, &arrays);
       };
     };
     const char* loop = "the same loop in C++";
-    const cpu::LaunchConfig rows{{static_cast<uint32_t>(few / 256), 1, 1}, {256, 1, 1}};
+    const cpucuda::LaunchConfig rows{{static_cast<uint32_t>(few / 256), 1, 1}, {256, 1, 1}};
     Compare("local_array", kernel("local_array", few, rows), loop,
             share(few, [=](int64_t from, int64_t to) { plain::LocalArray(a, b, out, from, to); }),
             Close("local_array", few, 1e-4));
@@ -526,11 +525,11 @@ class Bench {
     std::vector<uint8_t> in(n), got(n), want(n), table(256);
     for (int i = 0; i < n; ++i) in[i] = static_cast<uint8_t>(integers_[i]);
     for (int i = 0; i < 256; ++i) table[i] = static_cast<uint8_t>(i * 167 + 13);
-    Work ours = [&](cpu::ThreadPool& pool) {
+    Work ours = [&](cpucuda::ThreadPool& pool) {
       Bytes bytes{in.data(), got.data(), table.data(), n};
       kernels_.Launch(pool, "byte_table", {{(NumBlocks() + 3) / 4, 1, 1}, {256, 1, 1}}, &bytes);
     };
-    Work theirs = [&](cpu::ThreadPool& pool) {
+    Work theirs = [&](cpucuda::ThreadPool& pool) {
       Share(pool, n / 4, [&](int64_t from, int64_t to) {
         plain::ByteTable(in.data(), want.data(), table.data(), from, to);
       });
@@ -540,7 +539,7 @@ class Bench {
     });
   }
 
-  // What the device does for matmul, without a daemon.
+  // The device's matmul without a daemon.
   void Blas(bool wide) {
     const int size = 2 * options_.matrix;
     const int64_t item = wide ? 8 : 4;
@@ -557,12 +556,12 @@ class Bench {
     auto view = [&](std::vector<std::byte>& m) {
       return cpu::MatrixView{m.data(), size, size, size * item, item};
     };
-    Work ours = [&](cpu::ThreadPool& pool) {
+    Work ours = [&](cpucuda::ThreadPool& pool) {
       cpu::SetBlasThreads(pool.num_threads());
       Check(cpu::MultiplyByBlas(wide ? DType::kFloat64 : DType::kFloat32, view(left), view(right),
                                 view(got)));
     };
-    Work direct = [&](cpu::ThreadPool& pool) {
+    Work direct = [&](cpucuda::ThreadPool& pool) {
       cpu::SetBlasThreads(pool.num_threads());
       if (wide) {
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, size, size, size, 1,

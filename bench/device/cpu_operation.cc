@@ -25,7 +25,7 @@ void CpuOperation::Compile(const wire::Code& code) {
   modules_[kModule] = Expect(cpu::LoadedModule::Load(object.get(), compiled.description));
 }
 
-void CpuOperation::Run(cpu::ThreadPool& pool) {
+void CpuOperation::Run(cpucuda::ThreadPool& pool) {
   const cpu::LoweringContext context{
       .arenas = &arenas_, .modules = &modules_, .pool = &pool, .fft_plans = nullptr};
   Check(Expect(cpu::Lower(context, task_)).run());

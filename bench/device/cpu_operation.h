@@ -25,7 +25,7 @@ class CpuOperation {
     return reinterpret_cast<T*>(memory_.data() + operation_.OutputOffset());
   }
 
-  void Run(cpu::ThreadPool& pool);
+  void Run(cpucuda::ThreadPool& pool);
 
  private:
   void Compile(const wire::Code& code);

@@ -1,7 +1,7 @@
-// cpu_operations_bench: reductions and products as the CPU device runs them, without a daemon,
-// beside what bounds them: the same bytes read by a plain C++ loop, or OpenBLAS called directly.
-// One thread against one and all cores against all, in turns, after each of which OpenBLAS's
-// threads are given the time that they watch for more work. Every result is checked.
+// cpu_operations_bench: reductions and products as the CPU device runs them, without a daemon, next
+// to their bounds: a plain C++ loop that reads the same bytes, or OpenBLAS called directly. One
+// thread against one and all cores against all, in turns, after each of which OpenBLAS's threads
+// are given the time that they watch for more work. Every result is checked.
 #include <cblas.h>
 
 #include <atomic>
@@ -61,7 +61,7 @@ void Fill(T* values, int64_t count) {
   for (int64_t i = 0; i < count; ++i) values[i] = ValueAt<T>(i);
 }
 
-// What a row or column of `count` values that are `step` apart makes.
+// The result for a row or column of `count` values at a stride of `step`.
 template <typename T>
 double Expected(R::Function function, const T* values, int64_t count, int64_t step) {
   double sum = 0;
@@ -92,14 +92,14 @@ class Bench {
   }
 
  private:
-  using Work = std::function<void(cpu::ThreadPool&)>;
+  using Work = std::function<void(cpucuda::ThreadPool&)>;
 
   // Several times a turn what takes microseconds.
   void Compare(const std::string& id, const Work& ours, const std::string& baseline_name,
                const Work& baseline, int64_t bytes, int repeats = 1) {
     const int num_cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     for (int num_threads : num_cores > 1 ? std::vector<int>{1, num_cores} : std::vector<int>{1}) {
-      cpu::ThreadPool pool(num_threads);
+      cpucuda::ThreadPool pool(num_threads);
       const auto pause = num_threads > 1 ? kBlasWatches : std::chrono::milliseconds(0);
       auto turn = [&](const Work& work) {
         std::this_thread::sleep_for(pause);
@@ -125,7 +125,7 @@ class Bench {
     }
   }
 
-  // Beside one read of the same memory.
+  // Compared with one read of the same memory.
   template <typename T>
   void Reductions() {
     const int64_t side = options_.side;
@@ -149,8 +149,8 @@ class Bench {
     const int64_t count = options_.side * options_.side / shape.back() * shape.back();
     Fill(values, count);
     Compare(
-        id, [&](cpu::ThreadPool& pool) { operation.Run(pool); }, "a read of the same memory",
-        [&](cpu::ThreadPool& pool) {
+        id, [&](cpucuda::ThreadPool& pool) { operation.Run(pool); }, "a read of the same memory",
+        [&](cpucuda::ThreadPool& pool) {
           const int64_t words = count * static_cast<int64_t>(sizeof(T)) / 8;
           pool.ParallelFor(
               words, words / (pool.num_threads() * 4) + 1, [&](int64_t begin, int64_t end, int) {
@@ -179,7 +179,7 @@ class Bench {
     }
   }
 
-  // Matrix by vector, vector by matrix, vector by vector; beside OpenBLAS.
+  // Matrix by vector, vector by matrix, vector by vector; compared with OpenBLAS.
   template <typename T>
   void Vectors() {
     const int64_t side = options_.side;
@@ -233,8 +233,8 @@ class Bench {
     const double multiplications =
         static_cast<double>(left.num_elements()) * (right.shape.size() > 1 ? right.shape[1] : 1);
     Compare(
-        id, [&](cpu::ThreadPool& pool) { operation.Run(pool); }, "OpenBLAS directly",
-        [&](cpu::ThreadPool& pool) {
+        id, [&](cpucuda::ThreadPool& pool) { operation.Run(pool); }, "OpenBLAS directly",
+        [&](cpucuda::ThreadPool& pool) {
           cpu::SetBlasThreads(pool.num_threads());
           baseline(operation.template Input<T>(0), operation.template Input<T>(1), want.data());
         },

@@ -1,5 +1,5 @@
-# bench_cub: cub_work.cu, compiled by nvcc for an H100, with the CUDA runtime's archive. The program needs a driver of
-# the toolkit's version where it runs, and nothing else of the toolkit for these rows. No target where nvcc is missing.
+# bench_cub: cub_work.cu, compiled by nvcc for an H100 and linked with the static CUDA runtime. It needs a driver of the
+# toolkit's version at run time and no other part of the toolkit. Without nvcc there is no target.
 find_program(STRIDE_NVCC nvcc HINTS ${STRIDE_CUDA_INCLUDE}/../bin /usr/local/cuda/bin ENV CUDA_HOME PATH_SUFFIXES bin)
 find_library(STRIDE_CUDA_RUNTIME libcudart_static.a
   HINTS ${STRIDE_CUDA_INCLUDE}/../lib64 ${STRIDE_CUDA_INCLUDE}/../lib /usr/local/cuda/lib64 /usr/local/cuda/lib)

@@ -8,8 +8,8 @@
 
 #include "bench/device/check.h"
 #include "server/wire/status_page.h"
-#include "server/worker/cuda/cuda_status.h"
 #include "server/worker/cuda/device_list.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::bench {
 namespace {
@@ -26,7 +26,7 @@ void LastReport::TaskDone(uint64_t sequence, const absl::Status& status, double,
   last_.store(sequence, std::memory_order_release);
 }
 
-// Of the device's own threads, which nobody may wait for.
+// Called on the device's threads, which no caller may join, so that it exits the process.
 void LastReport::Fatal(uint64_t sequence, const absl::Status& status, bool) {
   std::fprintf(stderr, "%s: task %llu: %s\n", program_invocation_short_name,
                static_cast<unsigned long long>(sequence), status.ToString().c_str());

@@ -1,5 +1,4 @@
-// The worker's CUDA device without a worker, and beside it the driver itself, for what it is held
-// against.
+// The worker's CUDA device without a worker, and direct access to the driver for the baselines.
 #pragma once
 
 #include <atomic>
@@ -13,11 +12,11 @@
 #include "absl/status/statusor.h"
 #include "server/base/memory_file.h"
 #include "server/wire/worker.pb.h"
-#include "server/worker/cuda/arena.h"
 #include "server/worker/cuda/compile/cuda_compiler.h"
 #include "server/worker/cuda/cuda_device.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/arena.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
 
 namespace stride::bench {
 
@@ -52,8 +51,8 @@ class CudaHarness {
 
   const wire::DeviceDescription& description() const { return description_; }
 
-  // Device memory, of which tasks speak by `arena`; the mapping is this process's own, beside the
-  // device's. RESOURCE_EXHAUSTED: there is not that much.
+  // Allocates device memory that tasks name by `arena`. The returned mapping belongs to this
+  // process; the device has its own. RESOURCE_EXHAUSTED: too little memory.
   absl::StatusOr<cuda::ArenaMapping> CreateArena(uint64_t arena, uint64_t size);
   void DropArena(uint64_t arena);
   uint64_t NewId() { return ++id_; }

@@ -35,7 +35,7 @@ class CudaOperation {
   const uint64_t arena_;
   const cuda::ArenaMapping memory_;
   wire::Task task_;
-  Packet packet_;  // of the last Run
+  Packet packet_;  // the last Run's
 };
 
 }  // namespace stride::bench

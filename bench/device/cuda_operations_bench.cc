@@ -69,7 +69,7 @@ using Work = std::function<void(int)>;
 struct Baseline {
   std::string name;
   Work work;
-  double share = 1;  // of its time that stands for one of ours
+  double share = 1;  // the part of its time that one of our operations corresponds to
   bool is_limit = false;
 };
 
@@ -86,7 +86,7 @@ std::string_view BytesOf(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-// What an input has, over and over; the `i`-th input of an operation has values of its own.
+// The repeated values of an input, which differ for each index `i` of an input.
 template <typename T>
 std::vector<T> PatternOf(int i) {
   std::vector<T> values(kPeriod);
@@ -220,7 +220,7 @@ class Bench {
     for (const Expression& expression : kExpressions)
       Elementwise(expression, options_.quick ? 1'000'000 : 100'000'000,
                   {PatternOf<float>(0), PatternOf<float>(1), PatternOf<float>(2)});
-    // Of 0, 1, 2, ..., which have to be brought into a period.
+    // Large arguments 0, 1, 2, ... need range reduction.
     std::vector<float> ramp(options_.quick ? 100'000 : 10'000'000);
     std::iota(ramp.begin(), ramp.end(), 0.0f);
     Elementwise(

@@ -45,7 +45,7 @@ class CudaProgram {
   const uint64_t arena_;
   cuda::ArenaMapping memory_;
   std::vector<wire::Task> tasks_;
-  Packet packet_;  // of the last Run
+  Packet packet_;  // the last Run's
 };
 
 }  // namespace stride::bench

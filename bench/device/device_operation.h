@@ -24,20 +24,20 @@ class DeviceOperation {
   uint64_t size() const { return size_; }
   const ArrayInfo& output() const { return plan_.outputs[0]; }
 
-  // What must be compiled and loaded before; none: the device knows what to do.
+  // Code to compile and load before the task; none: the device needs no code.
   const std::optional<wire::Code>& code() const { return plan_.code; }
   wire::Task TaskIn(uint64_t arena, uint64_t module) const;
 
  private:
   ops::Plan plan_;
-  std::vector<uint64_t> offsets_;  // of the inputs, then of the output
+  std::vector<uint64_t> offsets_;  // inputs, then the output
   uint64_t size_ = 0;
 };
 
-// Operands that are handles; their arrays go beside.
+// Operations whose operands are handles; the caller passes the arrays.
 v1::Operation ReductionOf(v1::Reduction::Function function, std::vector<int32_t> axes);
 v1::Operation MatmulOf();
-// Of the first so many of the inputs x, y and z.
+// An expression of the first `num_inputs` of x, y and z.
 v1::Operation ExpressionOf(const std::string& text, int num_inputs);
 
 }  // namespace stride::bench

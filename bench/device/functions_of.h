@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bench/device/check.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 
 namespace stride::bench {
 

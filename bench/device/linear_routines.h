@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "bench/device/routines.h"
+#include "bench/device/libraries.h"
+#include "bench/device/routine.h"
 
 namespace stride::bench {
 

@@ -1,4 +1,4 @@
-// What the programs here have in common from end to end.
+// The common main function of the programs here.
 #pragma once
 
 #include <cstdio>

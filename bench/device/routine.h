@@ -29,9 +29,9 @@ struct Places {
 // differs.
 using Judge = std::function<std::string(const std::string& got, const std::string& want)>;
 
-// Operations of a client, and what they are held against.
+// Operations of a client, and the baseline that they are compared with.
 struct Routine {
-  // A row's id in bench/peers/workloads.py, where it has one there.
+  // The row's id in bench/peers/workloads.py, if it stands there too.
   std::string id;
   std::string what;
   // As CudaProgram takes them: inputs are the handles 1, 2, ...; 100 is the result, or where
@@ -46,6 +46,12 @@ struct Routine {
   std::function<std::function<void()>(const Places&)> baseline;
   // `want` is the baseline's result, or empty where there is no baseline.
   Judge judge;
+};
+
+// A row that is made at its turn, since its inputs are large.
+struct NamedRoutine {
+  std::string id;
+  std::function<Routine()> make;
 };
 
 }  // namespace stride::bench

@@ -1,4 +1,4 @@
-// What operations are given.
+// Input values of the operations.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the worker processes cost: a start, a task, a copy, as the daemon's side sees them. Usage:
-// worker_bench FOLDER_OF_WORKERS
+// Costs of worker processes on the daemon's side: a start, a task, a copy. Usage: worker_bench
+// FOLDER_OF_WORKERS
 #include <benchmark/benchmark.h>
 
 #include <signal.h>

@@ -14,11 +14,11 @@ IN_A_ROW = 16
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    key: str  # of the row's id; stable from run to run
+    key: str  # part of the row's id; stable across runs
     what: str
-    function: Callable  # of a library and arrays; returns an array or a tuple of arrays
-    inputs: Callable  # of Sizes; returns NumPy arrays, or numbers that stay on the host
-    # Bytes that have to be read and written, of the inputs; 0 where memory is not the limit.
+    function: Callable  # (library, *arrays) -> an array or a tuple of arrays
+    inputs: Callable  # (Sizes) -> NumPy arrays, or numbers that stay on the host
+    # (*inputs) -> bytes that must be read and written; 0 where memory is not the limit.
     moved: Callable = lambda *inputs: 0
     # The arrays begin in NumPy and the result ends there, inside the measured time.
     to_host: bool = False
@@ -57,7 +57,7 @@ class Sizes:
         return max(int((n if self.gpu else min(n, 1e7)) * self.scale), 2)
 
     def side(self, n):
-        """Of a square matrix, so that its elements scale as the others do."""
+        """Rows of a square matrix whose number of elements scales as the others."""
         return max(int(n * min(self.scale, 1) ** 0.5), 2)
 
     def floats(self, *shape, dtype=np.float32):

@@ -1,11 +1,11 @@
-"""What calls cost the program that makes them: thread time of the Python client, in microseconds a call.
+"""Cost of calls to the calling program: thread time of the Python client, in microseconds per call.
 
     PYTHONPATH=<built package> python calls.py STRIDED [ROW ...]
 
-Of each row the least of 14 turns: a call as it is recorded, with its commands, and the wall time with the wait for the
-results. A turn makes as many calls as the table says and holds all results. With `--unsent` the results are dropped
-before they are sent, and the figure is the tenth percentile of 300 turns of 16 calls: it moves by 1 % next to other
-work. To compare two packages, run them in turns."""
+Each row has the least of 14 turns: a call as it is recorded, with its commands, and the wall time including
+the wait for the results. A turn makes the table's number of calls and holds all results. With `--unsent` the
+results are dropped before they are sent, and the figure is the tenth percentile of 300 turns of 16 calls: it
+moves by 1 % next to other work. To compare two packages, run them in turns."""
 
 import argparse
 import gc

@@ -1,9 +1,12 @@
-"""A chain of 1,000 small operations, eager-looking, in Stride beside the same chain in this process: CuPy where it has a GPU, else NumPy.
+"""A chain of 1,000 small eager operations in Stride, compared with the same chain in this process: in CuPy if
+it has a GPU, else in NumPy.
 
-    PYTHONPATH=build/release/python:. python bench/python/chain.py [--length 1000] [--size 1000] [--repeats 9] [--profile] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/chain.py
+        [--length 1000] [--size 1000] [--repeats 9] [--profile] [--json FILE]
 
-Prints microseconds an operation, medians over the repeats: to record them (what the program's thread pays), and with the read of the result at the
-end; and the ratio to the other library, measured alternately in the same run. Kernels are compiled before. Connects as stride.connect does."""
+Prints microseconds per operation, medians over the repeats: to record it (the cost to the program's thread),
+and with the read of the result at the end; then the ratio to the other library, measured alternately in the
+same run. Kernels are compiled before. Connects as stride.connect does."""
 
 import argparse
 import cProfile
@@ -74,8 +77,11 @@ def main():
     with st.connect() as session:
         result.devices = models(session.devices())
         device = next(iter(result.devices))
-        print(f"{options.length} operations on {options.size} float64; {', '.join(result.devices)}; beside {name} {xp.__version__}; us an operation, "
-              f"medians of {options.repeats}")
+        print(
+            f"{options.length} operations on {options.size} float64; {', '.join(result.devices)}; beside {name} "
+            f"{xp.__version__}; us an operation, "
+            f"medians of {options.repeats}"
+        )
         print(f"{'':24}{'record':>10}{'with read':>12}{name + ' record':>16}{name + ' read':>14}{'ratio':>8}")
         for title, chain in chains(options.length).items():
             ours, theirs = (st.asarray(host) + 0, st.asarray(host) * 0.5), (xp.asarray(host), xp.asarray(host) * 0.5)
@@ -83,15 +89,28 @@ def main():
                 array.to_numpy()
             rows = []
             for i in range(options.repeats + 2):
-                row = timed(chain, *ours, st, np.asarray, options.length), timed(chain, *theirs, xp, read, options.length)
+                row = timed(chain, *ours, st, np.asarray, options.length), timed(
+                    chain, *theirs, xp, read, options.length
+                )
                 np.testing.assert_allclose(row[0][2], row[1][2], rtol=1e-12)
                 if i >= 2:
                     rows.append((*row[0][:2], *row[1][:2]))
             record, total, other_record, other_total = (statistics.median(column) for column in zip(*rows))
-            print(f"{title:24}{record:10.2f}{total:12.2f}{other_record:16.2f}{other_total:14.2f}{total / other_total:8.2f}")
+            print(
+                f"{title:24}{record:10.2f}{total:12.2f}{other_record:16.2f}{other_total:14.2f}"
+                f"{total / other_total:8.2f}"
+            )
             ours_read, theirs_read = (Times.of(row[column] * 1e-6 for row in rows) for column in (1, 3))
             key = "".join(letter if letter.isalnum() else "_" for letter in title)
-            result.rows.append(Row(f"python_chain/{key}/{device}", f"Python, an operation of {options.length}: {title}, {options.size} float64", ours_read, name, theirs_read))
+            result.rows.append(
+                Row(
+                    f"python_chain/{key}/{device}",
+                    f"Python, an operation of {options.length}: {title}, {options.size} float64",
+                    ours_read,
+                    name,
+                    theirs_read,
+                )
+            )
             if options.profile:
                 profile = cProfile.Profile()
                 profile.runcall(timed, chain, *ours, st, np.asarray, options.length)

@@ -1,4 +1,4 @@
-"""Random distributions: a million samples of each, Stride beside NumPy, in turns of the same run.
+"""Random distributions: a million samples of each, in Stride and NumPy, in turns of the same run.
 
     PYTHONPATH=build/release/python:. python bench/python/distributions.py [--size N] [--repeats 7] [--only NAME]
         [--json FILE]

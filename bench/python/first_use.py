@@ -40,11 +40,12 @@ def compare_tiers(folder):
         return time.perf_counter() - start
 
     for number, (text, count) in enumerate(TIERS):
-        shape = (1000, 1000) if ".T" in text else (count + number,)  # of its own code, where the layout is
+        # a shape that needs new code, if the layout is part of the code
+        shape = (1000, 1000) if ".T" in text else (count + number,)
         values = {"st": st, "v": st.array(np.linspace(0.1, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape))}
         values["v"].block_until_ready()
         before = compiled(folder)[0]
-        # A million elements are worth a compilation: beyond that one call runs by blocks for sure.
+        # A million elements are worth a compilation, so that only the first call runs by blocks.
         by_blocks = [call(values) for _ in range(100 if count < 10 ** 4 else 1)]
         waited = compiled(folder)[0] > before
         deadline = time.perf_counter() + 20

@@ -340,7 +340,7 @@ def has_gpu():
 
 
 def summary(rows):
-    """The median over rows of the ratio to the best peer, and how many rows are behind."""
+    """The median over rows of the ratio to the best peer, and the number of slower rows."""
     best = {}
     for row in rows:
         if row.ratio is not None:

@@ -1,10 +1,13 @@
-"""A chain of small operations as a program: stride.jit's replay beside the same chain sent operation by operation, and beside an empty command.
+"""A chain of small operations as a program: stride.jit's replay, compared with the same chain sent operation
+by operation, and with an empty command.
 
-    PYTHONPATH=build/release/python:. python bench/python/program.py [--length 100] [--size 1000] [--repeats 30] [--ahead 20] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/program.py
+        [--length 100] [--size 1000] [--repeats 30] [--ahead 20] [--json FILE]
 
-The chain is one that no expression takes in as a whole: every fourth operation is a cumulative sum. Prints microseconds, medians over the repeats,
-measured alternately in the same run: a call with the read of its result, an operation of it, calls in a row (`--ahead` of them, then one read), and the
-round trip of a synchronization, which is what any answer costs. Connects as stride.connect does."""
+The chain does not fuse to one expression: every fourth operation is a cumulative sum. Prints microseconds,
+medians over the repeats, measured alternately in the same run: a call with the read of its result, one of its
+operations, calls in a row (`--ahead` of them, then one read), and the round trip of a synchronization, the
+least cost of any answer. Connects as stride.connect does."""
 
 import argparse
 import statistics
@@ -57,7 +60,10 @@ def main():
     with st.connect() as session:
         result.devices = models(session.devices())
         device = next(iter(result.devices))
-        print(f"{num_operations} operations on {options.size} float64; {', '.join(result.devices)}; us, medians of {options.repeats}")
+        print(
+            f"{num_operations} operations on {options.size} float64; {', '.join(result.devices)}; us, medians of "
+            f"{options.repeats}"
+        )
         x = st.asarray(host) + 0
         rows = []
         for i in range(options.repeats + 3):
@@ -70,10 +76,15 @@ def main():
             if i >= 3:
                 rows.append((programs, eager, row / options.ahead, eager_row / options.ahead, empty))
         columns = [[one * 1e-6 for one in column] for column in zip(*rows)]
-        for key, what, ours, theirs in (("call", "Python, jit's call and read", 0, 1), ("in_a_row", "Python, jit's calls in a row", 2, 3)):
+        for key, what, ours, theirs in (
+            ("call", "Python, jit's call and read", 0, 1),
+            ("in_a_row", "Python, jit's calls in a row", 2, 3),
+        ):
             title = f"{what}, an operation of {num_operations} on {options.size} float64"
             each = (Times.of(one / num_operations for one in columns[column]) for column in (ours, theirs))
-            result.rows.append(Row(f"python_program/{key}/{device}", title, next(each), "the same recorded", next(each)))
+            result.rows.append(
+                Row(f"python_program/{key}/{device}", title, next(each), "the same recorded", next(each))
+            )
         programs, eager, row, eager_row, empty = (statistics.median(column) for column in zip(*rows))
         print(f"{'':24}{'program':>12}{'operations':>12}{'ratio':>8}")
         print(f"{'call and read':24}{programs:12.1f}{eager:12.1f}{programs / eager:8.3f}")

@@ -1,9 +1,12 @@
-"""The same work on 1, 2, 4, ... devices: a sum, a matrix times a vector, an elementwise expression, all on arrays that are there, split over the devices.
+"""The same work on 1, 2, 4, ... devices: a sum, a matrix times a vector, an elementwise expression, all on
+existing arrays that are split over the devices.
 
-    PYTHONPATH=build/release/python:. python bench/python/shards.py [--elements 30000000] [--rows 10000] [--columns 300000] [--repeats 15] [--json FILE]
+    PYTHONPATH=build/release/python:. python bench/python/shards.py
+        [--elements 30000000] [--rows 10000] [--columns 300000] [--repeats 15] [--json FILE]
 
-Prints medians and p99 in milliseconds and how many times faster than on one device, measured alternately in the same run. A sum ends with the read of its result; of the others some follow each other, as in a
-program that goes on with what it has, and the last is waited for: the times are those of one."""
+Prints medians and p99 in milliseconds and the speedup over one device, measured alternately in the same run.
+A sum ends with the read of its result. The other operations run several in a row, as in a program that uses
+its results, with a wait for the last one: the times are per operation."""
 
 import argparse
 import contextlib
@@ -20,7 +23,7 @@ from stride._daemon import PrivateDaemon, find_daemon
 
 # Operations that follow each other: so many that the wait for the last is a small part of the whole.
 _IN_A_ROW = 32
-# A daemon that has just begun looks at its devices first.
+# Time for a new daemon to probe its devices.
 _START_S = 30
 
 
@@ -39,7 +42,8 @@ def made(shape, axis, devices, seed):
 
 
 def measure(work, repeats, in_a_row=1):
-    """By name, the seconds of each repeat, for one of those in a row; alternately, so that what disturbs one disturbs all."""
+    """By name, the seconds of each repeat, per operation of those in a row. Turns alternate, so that
+    disturbances affect all alike."""
     times = {name: [] for name in work}
     for name, function in work.items():
         function()  # compiles
@@ -57,14 +61,22 @@ def table(key, title, times, num_bytes, device):
     times = {count: Times.of(seconds) for count, seconds in times.items()}
     one = next(iter(times.values()))
     for count, of in times.items():
-        print(f"{title:28} {count:2} devices  {of.median_s * 1e3:9.3f} ms  p99 {of.p99_s * 1e3:9.3f}  {one.median_s / of.median_s:5.2f} times one  "
-              f"{num_bytes / of.median_s / 1e9:8.1f} GB/s")
-    return [Row(f"shards/{key}/{count}/{device}", f"{title}, on {count} devices", of, "1 device", one, num_bytes) for count, of in times.items() if count > 1]
+        print(
+            f"{title:28} {count:2} devices  {of.median_s * 1e3:9.3f} ms  p99 {of.p99_s * 1e3:9.3f}  "
+            f"{one.median_s / of.median_s:5.2f} times one  "
+            f"{num_bytes / of.median_s / 1e9:8.1f} GB/s"
+        )
+    return [
+        Row(f"shards/{key}/{count}/{device}", f"{title}, on {count} devices", of, "1 device", one, num_bytes)
+        for count, of in times.items()
+        if count > 1
+    ]
 
 
 @contextlib.contextmanager
 def connected():
-    """As stride.connect does; a private daemon without GPUs has a CPU device for each processor, up to four, so that there is something to spread over."""
+    """Connects as stride.connect does. A private daemon without GPUs has a CPU device for each processor, up
+    to four, to spread over."""
     with st.connect(timeout=600) as session:
         if "STRIDE_ADDRESS" in os.environ or any(device.kind == "cuda" for device in session.devices()):
             yield session
@@ -78,7 +90,7 @@ def connected():
 
 
 def serving(session):
-    """All devices, once those of the kind that is measured serve: a daemon that has just begun looks at its devices first."""
+    """All devices, once those of the measured kind serve: a new daemon probes its devices first."""
     end = time.monotonic() + _START_S
     while True:
         found = session.devices()
@@ -112,8 +124,13 @@ def main():
         groups = {n: names[:n] for n in counts(names)}
 
         arrays = {n: made((arguments.elements,), 0, group, 1) for n, group in groups.items()}
-        result.rows += table("sum", "sum, float32", measure({n: lambda x=x: float(st.sum(x)) for n, x in arrays.items()}, arguments.repeats),
-                             4 * arguments.elements, first)
+        result.rows += table(
+            "sum",
+            "sum, float32",
+            measure({n: lambda x=x: float(st.sum(x)) for n, x in arrays.items()}, arguments.repeats),
+            4 * arguments.elements,
+            first,
+        )
 
         def row_of(operation):
             def turn():
@@ -123,7 +140,10 @@ def main():
 
             return turn
 
-        for key, title, function in (("trigonometric", "cos**2 + sin**2, float32", lambda x: st.cos(x) ** 2 + st.sin(x) ** 2), ("add", "x + x, float32", lambda x: x + x)):
+        for key, title, function in (
+            ("trigonometric", "cos**2 + sin**2, float32", lambda x: st.cos(x) ** 2 + st.sin(x) ** 2),
+            ("add", "x + x, float32", lambda x: x + x),
+        ):
             work = {n: row_of(lambda x=x: function(x)) for n, x in arrays.items()}
             result.rows += table(key, title, measure(work, arguments.repeats, _IN_A_ROW), 8 * arguments.elements, first)
             del work
@@ -136,7 +156,11 @@ def main():
             times = {}
             for n, group in groups.items():  # one matrix at a time: all of them may be more than a device has
                 matrix = made((arguments.rows, arguments.columns), axis, group, 3)
-                v = spread(vector, 0, group) if axis else st.asarray(vector, sharding=st.Sharding(devices=group, replicated=True))
+                v = (
+                    spread(vector, 0, group)
+                    if axis
+                    else st.asarray(vector, sharding=st.Sharding(devices=group, replicated=True))
+                )
                 times[n] = measure({n: row_of(lambda m=matrix, v=v: m @ v)}, arguments.repeats, _IN_A_ROW)[n]
                 del matrix
                 session.synchronize()

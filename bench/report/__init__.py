@@ -1,1 +1,2 @@
-"""`make bench`: runs the benchmarks, joins what they wrote, and prints one table of ours beside its baselines and targets. ci/bench starts it."""
+"""`make bench`: runs the benchmarks, joins their results, and prints one table with baselines and targets.
+ci/bench starts it."""

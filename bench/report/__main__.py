@@ -22,11 +22,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 def arguments(words):
     names = [part.name for part in PARTS]
-    parser = argparse.ArgumentParser(prog="ci/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="ci/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("build", type=pathlib.Path, help="a build's folder, such as build/release")
     parser.add_argument("--only", default="", help=f"some parts, with commas between: {', '.join(names)}")
-    parser.add_argument("--quick", action="store_true", help="small sizes and few turns: whether it runs, not how fast it is")
-    parser.add_argument("--limit", type=float, default=600, help="seconds after which no further part is started, and the running part is ended")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes and few turns: whether it runs, not how fast it is"
+    )
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=600,
+        help="seconds after which no further part is started, and the running part is ended",
+    )
     parser.add_argument("--results", type=pathlib.Path, help="a folder for what is written (BUILD_DIR/bench)")
     parser.add_argument(
         "--update-reference", action="store_true", help="write the rows of `peers` and `device` as the reference"
@@ -46,7 +55,11 @@ def arguments(words):
 
 def run(part, options, environment, seconds):
     """Its rows, and why it failed: both where it wrote rows and failed later. Its output goes to a file of its name."""
-    bin, rows, log = (options.build / "bin").resolve(), options.results / f"{part.name}.json", options.results / f"{part.name}.txt"
+    bin, rows, log = (
+        (options.build / "bin").resolve(),
+        options.results / f"{part.name}.json",
+        options.results / f"{part.name}.txt",
+    )
     rows.unlink(missing_ok=True)
     command = part.command(bin, rows, options.quick)
     if not os.path.exists(command[0]):
@@ -96,12 +109,20 @@ def main(words=None):
         else:
             reference.write(whole.rows, model, about)
     elif model and not options.quick and (lines := reference.lost(whole.rows, model)):
-        failed["reference"] = f"rows that lost more than 10 % against {reference.path_of(model).name}:\n  " + "\n  ".join(lines)
+        failed["reference"] = (
+            f"rows that lost more than 10 % against {reference.path_of(model).name}:\n  " + "\n  ".join(lines)
+        )
     text = [table(whole.rows, not options.quick), "", summary(whole.rows, not options.quick)]
     text += [f"missing: {one}" for one in whole.missing]
     text += [f"FAILED: {name}: {why}" for name, why in failed.items()]
     print("", *text, sep="\n")
-    content = {"machine": about, "quick": options.quick, "devices": whole.devices, "missing": whole.missing, "failed": failed}
+    content = {
+        "machine": about,
+        "quick": options.quick,
+        "devices": whole.devices,
+        "missing": whole.missing,
+        "failed": failed,
+    }
     with open(options.results / "bench.json", "w") as file:
         json.dump(content | {"rows": [row.as_json() for row in whole.rows]}, file, indent=1)
     (options.results / "bench.txt").write_text("\n".join([machine.line(about), *text]) + "\n")

@@ -1,4 +1,5 @@
-"""What rows call the devices of a daemon, whose own names for GPUs are those of the hardware: `cuda:0`, `cpu:0`, by kind and place among those of it."""
+"""Labels of a daemon's devices in rows, `cuda:0` or `cpu:0`: kind and position within the kind. The daemon
+names GPUs by their UUIDs."""
 
 
 def labels(devices):

@@ -28,7 +28,7 @@ def _field(path, name):
 
 
 def describe(root, daemon):
-    """Everything that a reader of the rows needs to know beside them."""
+    """Facts about the machine and the build that a reader of the rows needs."""
     return {
         "date": date(),
         "version": _output(str(daemon), "--version"),
@@ -45,6 +45,7 @@ def describe(root, daemon):
 def line(machine):
     gpus = ", ".join(machine["gpus"]) or "no GPU"
     return (
-        f"{machine['version'] or 'stride'} ({machine['commit'] or 'no git'}), {machine['date']}: {machine['processor']}, {machine['cores']} cores, "
+        f"{machine['version'] or 'stride'} ({machine['commit'] or 'no git'}), {machine['date']}: "
+        f"{machine['processor']}, {machine['cores']} cores, "
         f"{gpus}, Linux {machine['kernel']}, load {machine['load_before']}"
     )

@@ -47,28 +47,60 @@ def _operations(bin, rows, quick):
 
 
 def _device(bin, rows, quick):
-    return [str(bin / "cuda_operations_bench"), f"--json={rows}", *(["--rounds=2", "--quick"] if quick else ["--rounds=15"])]
+    return [
+        str(bin / "cuda_operations_bench"),
+        f"--json={rows}",
+        *(["--rounds=2", "--quick"] if quick else ["--rounds=15"]),
+    ]
 
 
 def _workers(bin, rows, quick):
-    sizes = ["--benchmark_repetitions=3", "--benchmark_min_time=0.02"] if quick else ["--benchmark_repetitions=9", "--benchmark_min_time=0.1"]
+    sizes = (
+        ["--benchmark_repetitions=3", "--benchmark_min_time=0.02"]
+        if quick
+        else ["--benchmark_repetitions=9", "--benchmark_min_time=0.1"]
+    )
     return [str(bin / "worker_bench"), f"--benchmark_out={rows}", "--benchmark_out_format=json", *sizes, str(bin)]
 
 
 def _clients(bin, rows, quick):
-    sizes = ["--clients=1,10", "--duration=300ms"] if quick else ["--clients=1,10,100,1000", "--duration=5s", "--rounds=3"]
+    sizes = (
+        ["--clients=1,10", "--duration=300ms"] if quick else ["--clients=1,10,100,1000", "--duration=5s", "--rounds=3"]
+    )
     return [str(bin / "stride"), "bench", "clients", "-q", "-o", str(rows), *sizes]
 
 
 PARTS = [
-    *(_service(name) for name in ("latency", "chain", "programs", "transfer", "shared", "compute", "compile", "fairness", "tenants")),
+    *(
+        _service(name)
+        for name in ("latency", "chain", "programs", "transfer", "shared", "compute", "compile", "fairness", "tenants")
+    ),
     Part("clients", _clients, limit_s=240),
     Part("kernels", _kernels, optional=True),
     Part("operations", _operations, optional=True),
     Part("device", _device, limit_s=240, optional=True),
     Part("workers", _workers, optional=True),
-    Part("peers", _script("peers", [], ["--scale", "0.001", "--rounds", "1", "--seconds", "0.1", "--only", "trigonometric,sum,argsort,take,launch"]), limit_s=900),
-    Part("shards", _script("shards", ["--columns", "20000"], ["--elements", "100000", "--rows", "64", "--columns", "4096", "--repeats", "3"]), limit_s=200),
+    Part(
+        "peers",
+        _script(
+            "peers",
+            [],
+            [
+                "--scale", "0.001", "--rounds", "1", "--seconds", "0.1", "--only",
+                "trigonometric,sum,argsort,take,launch",
+            ],
+        ),
+        limit_s=900,
+    ),
+    Part(
+        "shards",
+        _script(
+            "shards",
+            ["--columns", "20000"],
+            ["--elements", "100000", "--rows", "64", "--columns", "4096", "--repeats", "3"],
+        ),
+        limit_s=200,
+    ),
     Part("chains", _script("chain", [], ["--length", "50", "--repeats", "2"])),
     Part("replay", _script("program", ["--repeats", "15"], ["--length", "8", "--repeats", "2", "--ahead", "2"])),
 ]

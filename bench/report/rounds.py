@@ -16,9 +16,10 @@ def timed(turn):
 
 
 def measure(turns, repeats, pause_s=0.0, in_a_row=1):
-    """In rounds, so that what disturbs the machine disturbs all. In each, every library has a block of turns, of which the first is not measured: it finds caches
-    and clocks as the library before left them. `turns` are functions by name; before each block nothing runs for `pause_s`. A turn
-    does its work `in_a_row` times: the times are those of one."""
+    """Measures in rounds, so that disturbances affect all libraries alike. In each round every library has a
+    block of turns; the first turn is not measured, since it has the previous library's caches and clocks.
+    `turns` are functions by name; before each block nothing runs for `pause_s`. A turn does its work
+    `in_a_row` times: the times are per repetition."""
     times = {name: [] for name in turns}
     for _ in range(repeats):
         for name, turn in turns.items():

@@ -1,11 +1,12 @@
-"""A row of the table: one measurement of ours, and what it is held against. Every benchmark writes its rows as JSON:
+"""A row of the table: one measurement of ours and its baseline. Every benchmark writes its rows as JSON:
 
     {"devices": {"cpu:0": "AMD EPYC"}, "missing": ["CuPy: not installed"], "rows": [
-      {"id": "run/unix/cpu:0", "what": "Run add, 1000 float32", "ours": TIMES, "baseline_name": "gRPC echo", "baseline": TIMES, "bytes": 12000,
-       "limit_s": 0.001, "limit_name": "a plain copy"}]}
+      {"id": "run/unix/cpu:0", "what": "Run add, 1000 float32", "ours": TIMES, "baseline_name": "gRPC echo",
+       "baseline": TIMES, "bytes": 12000, "limit_s": 0.001, "limit_name": "a plain copy"}]}
 
-where TIMES is {"median_s", "p99_s", "min_s", "count"} and all but id, what and ours may be missing. Times are seconds, so that a ratio above 1 says that
-ours is slower; "p99_s" of fewer than a hundred turns is the longest one."""
+where TIMES is {"median_s", "p99_s", "min_s", "count"} and all but id, what and ours may be missing. Times are
+seconds, so that a ratio above 1 says that ours is slower; "p99_s" of fewer than a hundred turns is the
+longest one."""
 
 from __future__ import annotations
 
@@ -24,7 +25,12 @@ class Times:
     @classmethod
     def of(cls, seconds):
         ordered = sorted(seconds)
-        return cls(statistics.median(ordered), ordered[min(int(len(ordered) * 0.99), len(ordered) - 1)], ordered[0], len(ordered))
+        return cls(
+            statistics.median(ordered),
+            ordered[min(int(len(ordered) * 0.99), len(ordered) - 1)],
+            ordered[0],
+            len(ordered),
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +60,7 @@ class Row:
 
     @property
     def loop_ratio(self):
-        """Of the least times, ours without the call."""
+        """Ratio of the least times, ours without the call."""
         return max(self.ours.min_s - self.call_s, 0) / self.baseline.min_s if self.least_ratio is not None else None
 
     def as_json(self):
@@ -73,7 +79,7 @@ class Row:
 
 @dataclasses.dataclass
 class Result:
-    """What one benchmark wrote, or several together."""
+    """The results of one benchmark, or of several together."""
 
     rows: list = dataclasses.field(default_factory=list)
     devices: dict = dataclasses.field(default_factory=dict)
@@ -89,21 +95,28 @@ class Result:
         self.missing += [one for one in other.missing if one not in self.missing]
 
     def model(self):
-        """Of the first GPU; empty where there is none."""
+        """Model of the first GPU; empty if there is none."""
         return next((name for label, name in self.devices.items() if label.startswith("cuda")), "")
 
     def write(self, path):
         with open(path, "w") as file:
-            json.dump({"devices": self.devices, "missing": self.missing, "rows": [row.as_json() for row in self.rows]}, file, indent=1)
+            json.dump(
+                {"devices": self.devices, "missing": self.missing, "rows": [row.as_json() for row in self.rows]},
+                file,
+                indent=1,
+            )
 
     @classmethod
     def read(cls, path):
-        """Also what Google Benchmark writes, whose rows have no baseline. Raises ValueError or KeyError for anything else."""
+        """Reads our format or Google Benchmark's, whose rows have no baseline. Raises ValueError or KeyError
+        for other content."""
         with open(path) as file:
             content = json.load(file)
         if "benchmarks" in content:
             return cls(_google_rows(content["benchmarks"]))
-        return cls([Row.from_json(one) for one in content["rows"]], content.get("devices", {}), content.get("missing", []))
+        return cls(
+            [Row.from_json(one) for one in content["rows"]], content.get("devices", {}), content.get("missing", [])
+        )
 
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
@@ -115,4 +128,7 @@ def _google_rows(benchmarks):
     for one in benchmarks:
         if one.get("run_type") == "iteration":
             times.setdefault(one["run_name"], []).append(one["real_time"] * _SECONDS[one["time_unit"]])
-    return [Row(f"worker/{name.removesuffix('/real_time')}", name.removesuffix("/real_time"), Times.of(turns)) for name, turns in times.items()]
+    return [
+        Row(f"worker/{name.removesuffix('/real_time')}", name.removesuffix("/real_time"), Times.of(turns))
+        for name, turns in times.items()
+    ]

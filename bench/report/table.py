@@ -28,12 +28,16 @@ def _cells(row, judge):
 
 
 def table(rows, judge=True):
-    """One line a row below a line of headings, columns aligned: text to the left, numbers to the right. `judge`: against the targets too."""
+    """A line of headings, then a line per row. Text is aligned left, numbers right. `judge`: also compares
+    with the targets."""
     lines = [_HEADINGS, *(_cells(row, judge) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(_HEADINGS))]
     left = {0, 3, 7}
     return "\n".join(
-        "  ".join(cell.ljust(width) if i in left else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in lines
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))
+        ).rstrip()
+        for line in lines
     )
 
 

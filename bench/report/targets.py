@@ -1,5 +1,5 @@
-"""What the rows have to reach. A target is a bound on one number of a row; the row is found by its id, of which the last part or one before names the
-device, so that a GPU and the CPU device have targets of their own."""
+"""Targets of the rows. A target is a bound on one number of a row, selected by the row's id. The id names the
+device, so that a GPU and the CPU device have separate targets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    pattern: str  # of the whole id
+    pattern: str  # matches the whole id
     number: str  # a key of _NUMBERS
     bound: float
 
@@ -30,9 +30,15 @@ def _seconds(value):
 _NUMBERS = {
     "ratio": (lambda row: row.ratio, lambda bound: f"ratio <= {bound:.3g}"),
     "median": (lambda row: row.ours.median_s, lambda bound: f"<= {_seconds(bound)}"),
-    "added": (lambda row: row.ours.median_s - row.baseline.median_s if row.baseline else None, lambda bound: f"<= {_seconds(bound)} more"),
+    "added": (
+        lambda row: row.ours.median_s - row.baseline.median_s if row.baseline else None,
+        lambda bound: f"<= {_seconds(bound)} more",
+    ),
     "tail": (lambda row: row.ours.p99_s / row.ours.median_s, lambda bound: f"p99 <= {bound:g} medians"),
-    "limit": (lambda row: row.ours.median_s / row.limit_s if row.limit_s else None, lambda bound: f">= {1 / bound:.2g} of limit"),
+    "limit": (
+        lambda row: row.ours.median_s / row.limit_s if row.limit_s else None,
+        lambda bound: f">= {1 / bound:.2g} of limit",
+    ),
 }
 
 _GPU, _CPU, _ANY = r"cuda:\d+", r"cpu:\d+", r"\w+:\d+"
@@ -44,7 +50,8 @@ TARGETS = [
     Target(rf"program/{_SMALL}/{_ANY}", "median", 1.5e-6),
     Target(rf"stream_compute/{_SMALL}/{_ANY}", "added", 30e-6),
     Target(rf"(upload|download)/tcp/{_ANY}/\d+", "ratio", 1 / 0.8),
-    Target(rf"in_place_(up|down)_dma/{_GPU}", "ratio", 1 / 0.85),  # of an array in a region; one that the client copies there is held against memcpy
+    # For an array in a region. An upload that the client copies there is compared with memcpy.
+    Target(rf"in_place_(up|down)_dma/{_GPU}", "ratio", 1 / 0.85),
     Target(rf"(compile|kernel)_cold/{_ANY}", "ratio", 1.15),
     Target(rf"(compile|kernel)_cached/{_ANY}", "median", 1e-3),
     Target(rf"clients/\d+/{_ANY}", "ratio", 1.0),
@@ -56,11 +63,11 @@ TARGETS = [
     Target(rf"peer/trigonometric_in_a_row/cupy/{_GPU}", "ratio", 1.0),
     Target(rf"peer/sum/cupy/{_GPU}", "ratio", 1.0),
     Target(rf"peer/sum/numpy/{_GPU}", "tail", 1.3),
-    # A worker's device without a daemon. Of what memory bounds the limit is the driver's copy on the device: the bytes that the operation has to read and write,
-    # at the bytes a second that the copy of a large array reads and writes.
+    # A worker's device without a daemon. The limit of memory-bound operations is the time for their bytes at
+    # the rate of the driver's copy of a large array on the device.
     Target(rf"device/(add|multiply_add|choose)/{_GPU}", "limit", 1 / 0.9),
     Target(rf"device/matvec/{_GPU}", "limit", 1 / 0.95),
-    # Beside cuBLAS called directly.
+    # Compared with cuBLAS called directly.
     Target(rf"device/matmul_\w+/{_GPU}", "ratio", 1 / 0.98),
     Target(rf"shards/sum/2/{_GPU}", "ratio", 1.0),
     Target(rf"shards/matvec_rows/2/{_GPU}", "ratio", 1 / 1.95),

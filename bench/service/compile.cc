@@ -1,4 +1,4 @@
-// What code that the daemon has not seen costs, and what it costs once it has.
+// Cost of new code and of code in the daemon's cache.
 #include <algorithm>
 #include <chrono>
 

@@ -1,5 +1,5 @@
-// Tenants that share a device: what each gets, and how long one that asks for little waits beside
-// others that ask for much.
+// Tenants that share a device: the share of each, and the latency of a tenant with little work
+// while others have much.
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
@@ -29,8 +29,8 @@ using std::chrono::milliseconds;
 constexpr char kSpin[] = R"(extern "C" __global__ void spin(volatile unsigned int* x, long long n) {
   for (long long i = 0; i < n; ++i) x[0] = x[0] + 1;
 })";
-constexpr int kFloodOperations = 50;  // of one job
-constexpr int kFloodJobs = 6;         // always under way
+constexpr int kFloodOperations = 50;  // in each job
+constexpr int kFloodJobs = 6;         // always in flight
 constexpr int64_t kQuietElements = 1000;
 
 v1::Operation Fill(int64_t count, const std::string& device) {

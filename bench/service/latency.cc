@@ -8,11 +8,11 @@ constexpr int64_t kElements = 1000;
 // All are measured in turns this long, so that a busy moment of the machine meets all.
 constexpr int kBlock = 100;
 
-// What the messages carry beside the elements: names, shapes, the timeline.
+// Message sizes: the elements, plus names, shapes and the timeline.
 constexpr uint32_t kRequestBytes = 2 * kElements * sizeof(float) + 64;
 constexpr uint32_t kReplyBytes = kElements * sizeof(float) + 128;
 
-// Of two arrays that travel with the call.
+// An addition of two inline arrays.
 Operation SmallAdd(const std::string& device) {
   const std::vector<float> a(kElements, 1.5f), b(kElements, 2.25f);
   return Operation::Ufunc("add", {Operand::Inline<float>(a, {kElements}),

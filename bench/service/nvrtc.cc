@@ -10,7 +10,7 @@
 namespace stride::bench {
 namespace {
 
-// Of every CUDA that the daemon takes, newest first.
+// Names for each CUDA version that the daemon supports, newest first.
 constexpr const char* kNames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
 
 void* OpenLibrary() {

@@ -5,8 +5,8 @@
 namespace stride::bench {
 namespace {
 
-// What is needed of the driver's interface, whose types are these on every 64-bit machine: this
-// program is also built where there is no CUDA.
+// The part of the driver's interface that is used, with its types on 64-bit machines, since this
+// program is also built without CUDA.
 using Result = int;
 using Address = unsigned long long;
 
@@ -23,7 +23,7 @@ class Driver {
   }
 
  private:
-  void* const library_;  // stays: unloading a driver helps nobody
+  void* const library_;  // never unloaded: there is no benefit
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The table that a benchmark prints and the JSON file it writes, as bench/report/row.py tells it.
+// The table that a benchmark prints, and its JSON file, in the format of bench/report/row.py.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct Row {
   std::string id;  // `run/unix/cpu:0`: stable, for scripts
   std::string what;
   Times ours;
-  // What it is held against; nothing: there is no such thing.
+  // The baseline; empty: there is none.
   std::string baseline_name;
   std::optional<Times> baseline;
   // Bytes moved by one turn; 0: none to speak of.
   int64_t bytes = 0;
-  // What the machine could do at best, in seconds, and by which measure; 0: nobody knows.
+  // The machine's limit, in seconds, and its name; 0: not known.
   double limit_s = 0;
   std::string limit_name;
 };
@@ -34,7 +34,7 @@ class Report {
   void Section(const std::string& title);
   // `cpu:0` and what it is.
   void AddDevice(const std::string& name, const std::string& model);
-  // What was not measured, and why.
+  // Adds a measurement that is missing, with the reason.
   void AddMissing(const std::string& what);
   // False when the file cannot be written.
   bool WriteJson(const std::string& path) const;

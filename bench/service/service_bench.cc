@@ -1,5 +1,5 @@
-// service_bench: what the daemon adds to what it is built on, measured side by side in one run.
-// Without --address it starts a strided of its own, the one beside this program.
+// service_bench: the daemon's overhead over the layers below it, measured in the same run. Without
+// --address it starts the strided in this program's folder.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -79,7 +79,7 @@ std::string TcpAddressIn(const std::string& line) {
                                  : line.substr(at, line.find_first_not_of("0123456789.:", at) - at);
 }
 
-// What must run beside us.
+// Processes that run during the benchmark.
 struct Servers {
   TemporaryFolder folder;
   std::unique_ptr<Process> daemon, echo, raw;

@@ -9,7 +9,7 @@
 namespace stride::bench {
 namespace {
 
-// Cut evenly among threads that are there already, as far as the caller can tell.
+// Splits a copy evenly among threads. Starting the threads is part of the time.
 void CopyInThreads(std::byte* to, const std::byte* from, size_t size, int num_threads) {
   std::vector<std::thread> threads;
   const size_t step = (size + num_threads - 1) / num_threads;

@@ -13,7 +13,7 @@
 namespace stride::bench {
 namespace {
 
-// Of this benchmark's own daemon alone, which knows their SHA-256.
+// Tenants of the benchmark's own daemon, which has the SHA-256 of their tokens.
 struct Tenant {
   const char* name;
   const char* token;
@@ -66,7 +66,7 @@ Result<std::vector<std::string>> TwoDevices(const Daemon& daemon) {
   return std::vector<std::string>();
 }
 
-// Who sends operations, and to which device.
+// A client that sends operations to one device.
 struct Worker {
   static Result<Worker> Make(const Daemon& daemon, const Tenant& tenant,
                              const std::string& device) {

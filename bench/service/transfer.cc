@@ -24,7 +24,7 @@ struct Case {
   const Transport& transport;
   std::string device;
   int num_streams;
-  bool first;  // of this device
+  bool first;  // the device's first
 };
 
 Result<void> MeasureOne(const Case& c, const std::vector<std::byte>& data,

@@ -1,4 +1,4 @@
-"""One log file for each thing that runs; a line for each on the screen and again at the end; all of it under $OUT when that is set."""
+"""A log file and a line of output for each program; all lines again at the end; the files go to $OUT when it is set."""
 
 import dataclasses
 import os
@@ -30,8 +30,8 @@ class Ended:
 
 
 class Log:
-    """Thread-safe. close() prints the verdicts and hands the files over: $OUT/summary.txt, and $OUT/logs.tar.xz with one file for each
-    program that ran."""
+    """Thread-safe. close() prints the verdicts and writes the files: $OUT/summary.txt, and $OUT/logs.tar.xz with one
+    file for each program that ran."""
 
     def __init__(self, limit: float):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="stride-gpu-logs."))
@@ -47,7 +47,7 @@ class Log:
             self._lines.append(line)
 
     def run(self, name: str, command: list[str], environment: dict[str, str], timeout: float, cwd=None) -> Ended:
-        """To the program's end, its timeout or the end of all time. What it started in its process group ends with it."""
+        """Runs until the program's end, its timeout or the end of all time. Its process group ends with it."""
         file = self.folder / f"{name}.txt"
         began = time.monotonic()
         limit = max(0.0, min(timeout, self._end - began))

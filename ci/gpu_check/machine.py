@@ -1,4 +1,4 @@
-"""What the GPU machine has: CUDA's libraries, and the tools beside them."""
+"""Parts of the GPU machine: CUDA's libraries, and the tools next to them."""
 
 import glob
 import os
@@ -13,7 +13,7 @@ _LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1", "libnvrtc.so.13", "libcublas.
 
 
 def library_folders() -> dict[str, str]:
-    """Library -> the folder that holds it, for those found. Toolkits first, then the packages of any Python at hand."""
+    """Library -> the folder that holds it, for those found. Toolkits first, then the packages of any Python."""
     site_packages = {sysconfig.get_paths()["purelib"], *sys.path}
     patterns = ["/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/local/cuda/lib64",
                 "/usr/local/cuda*/targets/x86_64-linux/lib", "/usr/lib/x86_64-linux-gnu",

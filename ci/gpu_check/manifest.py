@@ -1,4 +1,4 @@
-"""Which tests are packed and how each is started: ctest's own list, with the machine's paths replaced by placeholders."""
+"""The packed tests and their commands: ctest's own list, with the machine's paths replaced by placeholders."""
 
 import dataclasses
 import json

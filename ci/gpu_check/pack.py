@@ -16,10 +16,10 @@ _LABEL = "gpu"
 # The code that the product brings for the GPU machine (docs/decisions/0048).
 _TARGET = os.environ.get("STRIDE_GPU_TARGET", "cuda:sm_90")
 _PRECOMPILED = BUILD / "precompiled-gpu"
-# What every Linux has; other shared libraries travel along.
+# Libraries of every Linux; other shared libraries are packed.
 _SYSTEM_LIBRARIES = ("linux-vdso", "ld-linux", "libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so",
                      "libstdc++.so", "libgcc_s.so")  # fmt: skip
-# What a GPU machine takes in one go.
+# Size limit of one upload to a GPU machine.
 _LIMIT_BYTES = 60 << 20
 
 

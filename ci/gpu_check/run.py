@@ -19,7 +19,8 @@ _KILLS = os.environ.get("STRIDE_TEST_KILLS", "100")
 _MEASURED = "measured: "
 # For the tests that are Python programs.
 _PYTHON_NEEDS = ("numpy", "grpc", "google")
-# What a suite says when it skips all of its tests, which GoogleTest counts as passed, and a benchmark that has nothing to measure.
+# The text of a suite that skips all of its tests, which GoogleTest counts as passed, and of a benchmark without a
+# device.
 _NO_DEVICE = "no device of kind"
 _FOUND_NONE = "it found no device on a machine with a GPU"
 
@@ -83,7 +84,8 @@ class GpuRun:
         test = self._test("cuda_device_conformance")
         environment = {**self.environment, **test.environment, "GTEST_FILTER": check.gtest_filter}
         name = f"{test.name}.{check.tool}"
-        ended = self.log.run(name, sanitizer.command(tool, check, test.command), environment, check.limit, self.unpacked)
+        command = sanitizer.command(tool, check, test.command)
+        ended = self.log.run(name, command, environment, check.limit, self.unpacked)
         if why := ended.why_bad() or sanitizer.why_bad(ended.output):
             self.log.failed(name, why, ended)
         elif (passed := _gtest_count("PASSED", ended.output)) == 0:

@@ -1,4 +1,4 @@
-"""What compute-sanitizer is asked to watch, and how its reports are read."""
+"""The checks of compute-sanitizer, and how its reports are read."""
 
 import dataclasses
 import pathlib
@@ -6,10 +6,10 @@ import re
 import time
 
 # Faults on purpose, more memory than its shadow leaves, and a measurement.
-_NOT_UNDER_IT = ["FaultTest.*", "LargeTest.*", "OrderTest.TellsItsLatency"]
+_NOT_UNDER_IT = ["FaultTest.*", "LargeTest.*", "OrderTest.PrintsLatency"]
 # Kernels of ours whose threads work together.
 _SHARING = ["ReduceTest.*", "MatmulTest.*", "KernelTest.BlocksShare*", "KernelTest.DynamicShared*", "KernelTest.Lanes*"]
-# Refusals by the driver are provoked by tests and handled by the worker; the memory of kernels is what is to be watched.
+# Tests provoke refusals by the driver, and the worker handles them; only the memory of kernels is checked.
 _OPTIONS = ["--report-api-errors=no", "--target-processes=all", "--error-exitcode=99"]
 
 
@@ -24,8 +24,8 @@ CONFORMANCE = [
     Check("memcheck", "-" + ":".join(_NOT_UNDER_IT)),
     Check("racecheck", ":".join(_SHARING)),
     Check("synccheck", ":".join(_SHARING)),
-    # Scratch memory and partial results: what a kernel reads must have been written. Not MatmulTest: cuBLAS's own kernels trap under
-    # initcheck (CUDA error 719, seen on an H100).
+    # Scratch memory and partial results: a kernel must read only written memory. Not MatmulTest: cuBLAS's own kernels
+    # trap under initcheck (CUDA error 719, seen on an H100).
     Check("initcheck", "ReduceTest.*"),
 ]
 
@@ -35,8 +35,9 @@ def command(tool: str, check: Check, program: list[str]) -> list[str]:
 
 
 def wrapped_worker(folder: pathlib.Path, tool: str, worker: pathlib.Path, logs: pathlib.Path) -> None:
-    """Makes a folder of workers in which the one that serves a device runs under memcheck. A daemon clears its workers' environment, and
-    compilers and listings touch no device: so the sanitizer is put before the one process that does, not around the daemon."""
+    """Makes a folder of workers in which the one that serves a device runs under memcheck. A daemon clears its workers'
+    environment, and compilers and listings use no device: so the sanitizer starts the one process that does, not the
+    daemon."""
     folder.mkdir()
     script = folder / "stride-worker-cuda"
     script.write_text(
@@ -56,8 +57,8 @@ def why_bad(report: str) -> str:
 
 
 def worker_reports(logs: pathlib.Path, patience: float) -> tuple[int, list[str]]:
-    """How many whole reports there are, and what is wrong with any. A worker that was killed has no summary; an error that it had until
-    then is in its report. Reports are complete a moment after their daemon has ended."""
+    """The number of whole reports, and the errors in any report. A killed worker has no summary; its errors until then
+    are in its report. Reports are complete a moment after their daemon has ended."""
     end = time.monotonic() + patience
     while True:
         reports = {path.name: path.read_text(errors="replace") for path in sorted(logs.glob("worker.*.txt"))}

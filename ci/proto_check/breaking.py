@@ -1,4 +1,4 @@
-"""What a new contract would break for a client built from the old one."""
+"""Changes of a new contract that break a client built from the old one."""
 
 from google.protobuf import descriptor_pb2
 
@@ -8,7 +8,7 @@ from proto_check.contract import contract
 def breaking_changes(
     old: descriptor_pb2.FileDescriptorSet, new: descriptor_pb2.FileDescriptorSet
 ) -> list[str]:
-    """One line for each row of the old contract that is gone or says something else. Additions break nobody."""
+    """One line for each row of the old contract that is gone or says something else. Additions break no client."""
     new_rows = contract(new)
     problems = []
     for key, old_facts in contract(old).items():

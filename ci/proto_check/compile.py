@@ -9,7 +9,7 @@ from grpc_tools import protoc
 
 
 def compile_protos(root: pathlib.Path) -> descriptor_pb2.FileDescriptorSet:
-    """The files of our own contract under root, in order of their names, without what they import and without source positions.
+    """The files of our own contract under root, in order of their names, without imports and source positions.
 
     `grpc/` and `google/` hold standard messages and services, whose shape is not ours to choose.
 

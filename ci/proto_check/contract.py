@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from google.protobuf import descriptor_pb2
 
-# What a row says, as named facts: {"name": "session", "type": "string", ...}.
+# The content of a row, as named facts: {"name": "session", "type": "string", ...}.
 Facts = dict[str, object]
 
 _Field = descriptor_pb2.FieldDescriptorProto

@@ -24,7 +24,7 @@ namespace stride::cli {
 struct Argument {
   enum class Kind { kFile, kNamed, kNumber, kOut, kInOut };
   Kind kind = Kind::kFile;
-  std::string text;                                      // path, or full array name
+  std::string text;                                      // path or full array name
   std::variant<bool, int64_t, uint64_t, double> number;  // kNumber
   DataType data_type = DataType::kUnspecified;           // kNumber with a type
   ArraySpec spec;                                        // kOut
@@ -33,20 +33,20 @@ struct Argument {
   Operand NumberOperand() const;
 };
 
-// INVALID_ARGUMENT for an unknown type (with a suggestion), a malformed shape, a number that its
-// type cannot hold.
+// INVALID_ARGUMENT for an unknown type (with a suggestion), a malformed shape, or a number out of
+// its type's range.
 Result<Argument> ParseArgument(std::string_view text);
 
-// `x=x.npy` to `x` and its argument; nothing when there is no `name=` in front.
+// Splits `x=x.npy` into `x` and `x.npy`; nullopt without a leading `name=`.
 std::optional<std::pair<std::string, std::string>> SplitNamedInput(std::string_view text);
 
-// `float32[3,4]`, `int64[]`.
+// Parses `float32[3,4]` or `int64[]`.
 Result<ArraySpec> ParseSpec(std::string_view text);
 
-// An array's full name from what a person types: `weights` is `tenants/default/arrays/weights`.
+// Returns the full name of an array: `weights` is `tenants/default/arrays/weights`.
 std::string FullArrayName(std::string_view text);
 
-// `32`, `32,4`, `32x4x2`.
+// Parses `32`, `32,4` or `32x4x2`.
 Result<std::vector<int64_t>> ParseExtents(std::string_view text);
 
 }  // namespace stride::cli

@@ -1,4 +1,4 @@
-// The commands that are one array operation each.
+// Commands that run one array operation each.
 #include <algorithm>
 
 #include "client/cli/build_operation.h"

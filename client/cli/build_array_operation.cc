@@ -14,7 +14,7 @@ Error Bad(std::string message) {
 
 const OptionSpec kAxis = {"axis", 0, "N", "the axis (default: the last, or the only one)"};
 
-// `count` arrays or numbers.
+// Resolves exactly `count` arrays or numbers.
 Result<std::vector<Operand>> Operands(Words words, size_t count, const char* usage,
                                       OperandSource& source) {
   if (words.size() != count) return Bad(std::string("It takes ") + usage);
@@ -43,7 +43,7 @@ Result<double> Number(std::string_view text, const char* option) {
   return value;
 }
 
-// `LOW,HIGH`.
+// Parses `LOW,HIGH`.
 Result<std::pair<double, double>> Pair(const CommandLine& line, const char* option) {
   const std::string text = line.Value(option).value_or("");
   const size_t comma = text.find(',');

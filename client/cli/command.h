@@ -36,15 +36,15 @@ const Command& TokenCommand();
 const Command& DoctorCommand();
 const Command& BenchCommand();
 
-// All of them, in the order of the help.
+// All commands in the order of the help.
 std::span<const Command* const> AllCommands();
-// Options that every command takes.
+// Options of every command.
 std::span<const OptionSpec> CommonOptions();
 
 std::string CommandHelp(const Command& command);
 std::string OverviewHelp();
 
-// INVALID_ARGUMENT that shows the usage.
+// Returns INVALID_ARGUMENT with the command's usage.
 Error UsageError(const Command& command, const std::string& message);
 
 }  // namespace stride::cli

@@ -37,7 +37,7 @@ Error Unknown(const std::string& argument, std::span<const OptionSpec> options) 
   return Usage("Unknown option " + argument + (near.empty() ? "" : ". Did you mean " + near + "?"));
 }
 
-// An option as it stands: which one, and the value in the same argument.
+// A parsed option: its spec, and its value where the same argument contains one.
 struct Found {
   const OptionSpec* spec = nullptr;
   std::optional<std::string> value;

@@ -19,21 +19,21 @@ struct OptionSpec {
   std::string help;
 };
 
-// One table from several, in their order.
+// Concatenates several tables of options.
 std::vector<OptionSpec> JoinOptions(std::initializer_list<std::vector<OptionSpec>> tables);
 
 class CommandLine {
  public:
-  // Options may stand anywhere, as `--name value`, `--name=value`, `-o value` or `-ovalue`; `--`
-  // ends them. `-` and negative numbers are positionals. INVALID_ARGUMENT with a suggestion for an
+  // Options may be anywhere: `--name value`, `--name=value`, `-o value` or `-ovalue`; `--` ends
+  // them. `-` and negative numbers are positionals. INVALID_ARGUMENT with a suggestion for an
   // unknown option.
   static Result<CommandLine> Parse(std::span<const std::string> arguments,
                                    std::span<const OptionSpec> options);
 
   bool Has(const std::string& name) const { return values_.contains(name); }
-  // The last value given.
+  // Returns the last value of the option.
   std::optional<std::string> Value(const std::string& name) const;
-  // Every value given, in order.
+  // Returns every value of the option, in order.
   std::vector<std::string> Values(const std::string& name) const;
   const std::vector<std::string>& positionals() const { return positionals_; }
 

@@ -104,7 +104,7 @@ Result<Client*> Context::Connect(bool keeps_state,
     address = daemon_->address();
     Note("No daemon at " + DefaultAddress() + ": a private one runs for this command");
   }
-  // Where no socket stands nothing will answer, unless the daemon is being restarted right now.
+  // Without a socket file only a daemon that is being restarted can still answer.
   const auto patience = MayBeServed(address) ? std::chrono::seconds(5) : std::chrono::seconds(1);
   auto options = Connection();
   if (!options) return options.error();

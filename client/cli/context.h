@@ -1,4 +1,4 @@
-// What a command works with: its arguments, the daemon, and how it talks.
+// The environment of a command: its arguments, the connection to the daemon, and messages.
 #pragma once
 
 #include <memory>
@@ -33,40 +33,40 @@ class Context {
   // `--device cpu:0` as `devices/cpu:0`; empty when not given.
   std::string device() const;
 
-  // Reads --timeout. INVALID_ARGUMENT for one that is no time.
+  // Reads --timeout. INVALID_ARGUMENT for an invalid duration.
   Result<void> CheckCommonOptions();
 
-  // Address, TLS and token as the options tell. INVALID_ARGUMENT for a token file without a token.
+  // Address, TLS and token from the options. INVALID_ARGUMENT for a token file without a token.
   Result<ConnectOptions> Connection() const;
 
-  // Connects on first use: to --address, STRIDE_ADDRESS or the default socket; and when there is
-  // none of these to a private daemon, unless `keeps_state`: what a command stores in a private
-  // daemon would be gone with it. `private_arguments` are for that daemon, beside its own.
+  // Connects on first use to --address, STRIDE_ADDRESS or the default socket. Without any of these
+  // it starts a private daemon with the additional `private_arguments`. `keeps_state` forbids a
+  // private daemon, which would lose the state that the command stores.
   Result<Client*> Connect(bool keeps_state = false,
                           const std::vector<std::string>& private_arguments = {});
-  // A new daemon tests its devices before it reports them as serving. Waits until the daemon has
-  // tested all, some seconds at most. `client` is Connect's.
+  // Lists devices once the daemon has probed all of them; waits a few seconds at most. A new daemon
+  // probes its devices before it reports them as serving. `client` comes from Connect.
   Result<std::vector<Device>> ListTriedDevices(Client& client) const;
   // The address in use, for messages.
   std::string address() const { return client_ ? client_->address() : ""; }
   bool is_private() const { return daemon_ != nullptr; }
 
-  // A message for a person: to standard error, only when that is a terminal.
+  // Writes a message to standard error, only when that is a terminal.
   void Note(const std::string& text) const;
 
  private:
   CommandLine line_;
   Cancellation cancellation_;
   std::chrono::nanoseconds timeout_{0};
-  // In this order, so that the client goes before the daemon.
+  // Declaration order matters: the client must be destroyed before the daemon.
   std::unique_ptr<PrivateDaemon> daemon_;
   std::optional<Client> client_;
 };
 
-// `10`, `1.5s`, `200ms`, `2m`, `1h`; a bare number is seconds.
+// Parses `10`, `1.5s`, `200ms`, `2m` or `1h`; a bare number is seconds.
 std::optional<std::chrono::nanoseconds> ParseTime(const std::string& text);
 
-// A Unix socket stands at the address, or it is no Unix address.
+// Returns whether the address has a socket file, or is not a Unix address.
 bool MayBeServed(const std::string& address);
 
 }  // namespace stride::cli

@@ -13,11 +13,11 @@ struct Check {
   std::string name;
   bool good = false;
   std::string finding;
-  std::string advice;  // when it is not good
+  std::string advice;  // for a failed check
 };
 
-// x * 3 + 1 over eight int32: travels inline, so that a device that computes is told from arrays
-// that move.
+// Computes x * 3 + 1 over eight int32. The arrays travel inline, so the check depends on the
+// device's arithmetic but not on array transfers.
 Check RunTinyJob(Client& client, const Device& device, const CallOptions& options) {
   Check check{.name = "job on " + device.name};
   const std::vector<int32_t> x = {-4, -1, 0, 1, 2, 3, 1000, 100000};
@@ -61,10 +61,10 @@ Check DeviceState(const Device& device) {
   return check;
 }
 
-// Descriptors of a daemon that are open before it counts as short of them: then sessions are soon
-// refused.
+// Share of open descriptors from which the daemon counts as short of them: it soon refuses
+// sessions.
 constexpr double kFewDescriptors = 0.85;
-// A daemon with fewer descriptors serves few tenants.
+// Fewer descriptors than this serve few tenants.
 constexpr int64_t kPlentyOfDescriptors = 4096;
 
 Check Limits(Client& client, const CallOptions& options) {
@@ -94,7 +94,7 @@ Check Limits(Client& client, const CallOptions& options) {
   return check;
 }
 
-// Good either way: bytes travel in messages where it cannot be had.
+// Always a good check: without shared memory, arrays travel in messages.
 Check SharedMemory(Client& client) {
   Check check{.name = "shared memory", .good = true};
   auto buffer = client.AllocateShared(1);

@@ -9,7 +9,8 @@
 
 namespace stride::cli {
 
-// One element, with the fewest digits that read back as the same value. `data` has its bytes.
+// Formats one element with the fewest digits that read back as the same value. `data` holds its
+// bytes.
 std::string FormatElement(DataType type, const std::byte* data);
 
 }  // namespace stride::cli

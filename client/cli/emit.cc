@@ -11,13 +11,13 @@
 namespace stride::cli {
 namespace {
 
-// More elements than this are no reading matter.
+// Larger results are not printed.
 constexpr int64_t kMaxPrinted = 1000;
 
 struct Fetched {
   ArraySpec spec;
-  std::string path;             // empty: printed
-  std::vector<std::byte> data;  // with no path
+  std::string path;             // empty: print the elements
+  std::vector<std::byte> data;  // empty when written to `path`
 };
 
 Result<void> FetchWithProgress(Context& context, Client& client, const Array& array,
@@ -36,7 +36,7 @@ Result<Fetched> FetchOne(Context& context, Client& client, const Array& array,
   Fetched fetched{.spec = *spec, .path = path};
   if (path.empty()) {
     if (NumElements(*spec).value_or(0) > kMaxPrinted) {
-      // An operation that failed says why before its result is called too long.
+      // Report the failure of an operation before the size of its result.
       if (auto made = array.Wait(context.Call()); !made) return made.error();
       return Error{
           .code = Code::kInvalidArgument,
@@ -59,7 +59,7 @@ Result<Fetched> FetchOne(Context& context, Client& client, const Array& array,
 void Print(const Fetched& fetched) {
   const auto item = static_cast<size_t>(ItemSize(fetched.spec.data_type));
   const size_t count = fetched.data.size() / item;
-  // A line for each row of the last axis.
+  // Print one line per row of the last axis.
   const size_t row = fetched.spec.shape.empty()
                          ? 1
                          : static_cast<size_t>(std::max<int64_t>(1, fetched.spec.shape.back()));
@@ -94,8 +94,8 @@ Json ToJson(const Fetched& fetched) {
   return Json::Object(members);
 }
 
-// Phases in the order they happen. `put` and `fetch` are this program's, with the network in them;
-// the others the daemon's.
+// Phases in order of time. The client measures `put` and `fetch`, network included; the daemon
+// measures the others.
 std::vector<std::pair<std::string, std::chrono::nanoseconds>> Phases(
     const std::optional<Timeline>& timeline, std::chrono::nanoseconds put,
     std::chrono::nanoseconds fetch) {

@@ -1,4 +1,4 @@
-// Results go where the user wants them.
+// Writes results to files or to standard output.
 #pragma once
 
 #include <vector>
@@ -9,21 +9,22 @@
 
 namespace stride::cli {
 
-// -o, --raw, --device and --time, for the tables of commands that compute.
+// Options -o, --raw, --device and --time, for the tables of commands that compute.
 std::vector<OptionSpec> ResultOptions();
 
-// Connects, builds the operation from the command line, runs it and gives out its results.
+// Connects, builds the operation from the command line, runs it and writes its results.
 Result<void> ComputeAndEmit(Context& context, OperationBuilder build);
 
-// Runs it, and waits when the timeline is wanted or when there is no array to tell a failure.
+// Runs the operation. Waits for its end with --time or --json, and when no result array can carry a
+// failure.
 struct Computed {
   std::vector<Array> arrays;
   std::optional<Timeline> timeline;
 };
 Result<Computed> Compute(Context& context, Client& client, Operation operation);
 
-// Fetches arrays into the files of -o, one for each; without -o small arrays are printed.
-// `timeline` is told with --time and --json.
+// Fetches arrays into the files of -o, one file per array; without -o prints small arrays. --time
+// and --json include `timeline`.
 Result<void> Emit(Context& context, Client& client, const std::vector<Array>& arrays,
                   const std::optional<Timeline>& timeline, std::chrono::nanoseconds upload_time);
 

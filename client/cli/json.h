@@ -1,4 +1,4 @@
-// Just enough JSON for output.
+// A minimal JSON writer.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class Json {
   static Json Null() { return Json("null"); }
   static Json Raw(std::string text) { return Json(std::move(text)); }
   static Json Array(const std::vector<Json>& items);
-  // Members in the order given.
+  // Keeps the order of `members`.
   static Json Object(const std::vector<std::pair<std::string, Json>>& members);
 
   const std::string& text() const { return text_; }

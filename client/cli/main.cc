@@ -18,9 +18,9 @@ namespace {
 constexpr int kInterrupted = 130;
 std::atomic<bool> interrupted = false;
 
-// Ctrl-C cancels calls, so that the daemon drops their work and a private daemon is stopped in
-// order; the second one ends at once. Signals are blocked everywhere and taken by one thread, since
-// a handler could do nothing of this.
+// The first Ctrl-C cancels calls, so that the daemon drops their work and a private daemon stops in
+// order; the second one exits. A thread receives the signals, since a signal handler may not call
+// Cancel.
 void WatchSignals(const Cancellation& cancellation) {
   sigset_t set;
   sigemptyset(&set);
@@ -31,7 +31,7 @@ void WatchSignals(const Cancellation& cancellation) {
     int signal = 0;
     sigwait(&set, &signal);
     interrupted = true;
-    // Not here: the call may be slow to end, and the second signal must still be heard.
+    // Cancel on another thread: it may block, and the second signal must still be received.
     std::thread([cancellation] { cancellation.Cancel(); }).detach();
     sigwait(&set, &signal);
     _exit(kInterrupted);
@@ -104,10 +104,10 @@ int RunCommand(const Command& command, std::span<const std::string> arguments) {
 }
 
 int Main(int argc, char** argv) {
-  // Bulk messages come and go as large blocks: giving each back to the kernel halves the speed.
+  // Bulk messages allocate large blocks; returning each to the kernel halves the throughput.
   mallopt(M_MMAP_THRESHOLD, 64 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
-  // Debian builds Abseil, and so gRPC's locks, with a graph of all locks that each one enters.
+  // Debian builds Abseil with deadlock detection, which records each lock that gRPC takes.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   signal(SIGPIPE, SIG_IGN);
   const std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -19,8 +19,7 @@ Result<Array> UploadingSource::Upload(const std::string& path, bool c_order) {
     ordered = file->InCOrder();
     data = ordered;
   } else if (reversed) {
-    // The same bytes are C order for the axes the other way round; a view turns them back at no
-    // cost.
+    // Swap the axes: the bytes are then in C order, and the transposed view below costs nothing.
     std::reverse(spec.shape.begin(), spec.shape.end());
   }
   Progress progress(path, static_cast<int64_t>(data.size()), !context_.quiet());

@@ -1,4 +1,4 @@
-// Command-line arguments become operands of operations.
+// Resolves command-line arguments to operands.
 #pragma once
 
 #include <vector>
@@ -8,21 +8,21 @@
 
 namespace stride::cli {
 
-// Where an operation's inputs come from.
+// Source of an operation's inputs.
 class OperandSource {
  public:
   virtual ~OperandSource() = default;
-  // A file, a named array or a number. `c_order`: kernels see bare memory, so a transposed view
-  // will not do.
+  // Resolves a file, a named array or a number. Kernels need `c_order`: they read raw memory, so
+  // that a transposed view would be wrong.
   virtual Result<Operand> Resolve(const Argument& argument, bool c_order) = 0;
 };
 
-// Uploads files into the session. Keeps what it uploaded until it goes, and the time that took.
+// Uploads files into the session and measures the time of the uploads.
 class UploadingSource : public OperandSource {
  public:
   UploadingSource(Context& context, Client& client) : context_(context), client_(client) {}
   Result<Operand> Resolve(const Argument& argument, bool c_order) override;
-  // Puts one file; gives the array away.
+  // Uploads one file.
   Result<Array> Upload(const std::string& path, bool c_order);
   std::chrono::nanoseconds upload_time() const { return upload_time_; }
 
@@ -32,7 +32,8 @@ class UploadingSource : public OperandSource {
   std::chrono::nanoseconds upload_time_{0};
 };
 
-// For jobs: named arrays and numbers only, since files would die with this command's session.
+// Operands of jobs: only named arrays and numbers, since uploaded files would end with this
+// session.
 class NamedSource : public OperandSource {
  public:
   Result<Operand> Resolve(const Argument& argument, bool c_order) override;

@@ -38,11 +38,11 @@ Error Unavailable(std::string message) {
 std::string MakeDirectory() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   const char* tmp = std::getenv("TMPDIR");
-  // Socket paths are short (107 bytes): a long TMPDIR is passed over.
+  // Skip long folders such as a long TMPDIR: a socket path has at most 107 bytes.
   for (const char* base : {runtime, tmp, "/tmp"}) {
     if (!base || !*base || std::strlen(base) > 60) continue;
     std::string path = std::string(base) + "/stride.XXXXXX";
-    // Mode 0700.
+    // mkdtemp creates the directory with mode 0700.
     if (mkdtemp(path.data())) return path;
   }
   return "";
@@ -128,8 +128,8 @@ Result<void> PrivateDaemon::Spawn(const std::string& executable,
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  // Its own process group: Ctrl-C is for this program, which then stops the daemon in order. It
-  // must not inherit our blocked signals.
+  // A process group of its own: the terminal sends Ctrl-C only to this program, which then stops
+  // the daemon in order. The daemon must not inherit our blocked signals.
   sigset_t none;
   sigemptyset(&none);
   posix_spawnattr_setpgroup(&attributes, 0);

@@ -1,4 +1,4 @@
-// A strided of our own, for the length of one command.
+// A private strided that lives as long as one command.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,13 @@
 
 namespace stride::cli {
 
-// Runs on a Unix socket in a fresh directory that only this user may enter. Destruction ends the
-// daemon (SIGTERM, later SIGKILL), waits for it and removes the directory. The daemon also watches
-// this process and ends when it dies.
+// Listens on a Unix socket in a new directory with mode 0700. The destructor ends the daemon
+// (SIGTERM, later SIGKILL), reaps it and removes the directory. The daemon also watches this
+// process and ends with it.
 class PrivateDaemon {
  public:
-  // Finds strided (STRIDE_DAEMON, else beside this executable, else in PATH), starts it and waits
-  // until it answers. UNAVAILABLE with the end of its log when it does not.
-  // `arguments` come after its own.
+  // Finds strided (FindDaemon), starts it and waits until it serves. UNAVAILABLE with the end of
+  // its log otherwise. `arguments` follow its own.
   static Result<std::unique_ptr<PrivateDaemon>> Start(
       const Cancellation& cancellation, const std::vector<std::string>& arguments = {});
   ~PrivateDaemon();
@@ -39,12 +38,13 @@ class PrivateDaemon {
   pid_t pid_ = -1;
 };
 
-// Where strided is; empty when nowhere.
+// Path of strided: STRIDE_DAEMON, else in this executable's folder, else in PATH; empty when there
+// is none.
 std::string FindDaemon();
 
-// The user's folder for what the next private daemon can use again, made where it is missing:
-// `stride` in $XDG_CACHE_HOME, else in ~/.cache. Empty where there is none that this user alone may
-// write: code from it is run.
+// Creates and returns the user's cache folder for private daemons: `stride` in $XDG_CACHE_HOME or
+// ~/.cache. Empty unless only this user may write the folder, since the daemon executes code from
+// it.
 std::string UserCacheFolder();
 
 }  // namespace stride::cli

@@ -18,8 +18,7 @@ void Progress::Add(int64_t bytes) {
   std::lock_guard lock(mutex_);
   done_ += bytes;
   const auto now = std::chrono::steady_clock::now();
-  // Short transfers end before anything is worth telling; long ones change the line ten times a
-  // second.
+  // Short transfers show no progress; long ones redraw the line ten times a second.
   if (now - start_ < std::chrono::milliseconds(300) ||
       now - drawn_ < std::chrono::milliseconds(100))
     return;

@@ -1,4 +1,4 @@
-// A line that tells how a transfer goes: bytes, speed, time left.
+// A line of progress of a transfer: bytes, rate, remaining time.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,8 @@
 
 namespace stride::cli {
 
-// Written to standard error, only when that is a terminal, and wiped at the end. Thread-safe.
+// Writes to standard error, only when that is a terminal; the destructor erases the line.
+// Thread-safe.
 class Progress {
  public:
   Progress(std::string label, int64_t total_bytes, bool wanted);
@@ -26,9 +27,9 @@ class Progress {
   bool dirty_ = false;
 };
 
-// `1.5 GiB`, `312 B`
+// Formats as `1.5 GiB` or `312 B`.
 std::string FormatBytes(double bytes);
-// `1.2 ms`, `45 us`, `3.10 s`
+// Formats as `1.2 ms`, `45 us` or `3.10 s`.
 std::string FormatTime(std::chrono::nanoseconds time);
 
 }  // namespace stride::cli

@@ -24,8 +24,8 @@ size_t Distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string Suggest(std::string_view word, std::span<const std::string> candidates) {
-  // One edit in three letters is a slip; more is another word. Longer words than any name are not
-  // worth the table.
+  // More than one edit per three letters is another word. Words longer than any name skip the
+  // quadratic table.
   if (word.size() > 40) return "";
   std::string best;
   size_t least = word.size() / 3 + 1;

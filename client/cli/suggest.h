@@ -1,4 +1,4 @@
-// "Did you mean ...?"
+// Suggests a similar name for an unknown one.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace stride::cli {
 
-// The candidate nearest to `word` in edits (insert, delete, replace, swap neighbours); empty when
-// none is near enough to be meant.
+// Returns the candidate with the smallest edit distance (insert, delete, replace, swap neighbours);
+// empty when none is similar.
 std::string Suggest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace stride::cli

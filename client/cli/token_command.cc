@@ -7,7 +7,7 @@
 namespace stride::cli {
 namespace {
 
-// No character may end the line or begin a new word of it.
+// Rejects characters that would end the line or the word in the tenants file.
 bool IsWord(const std::string& text, std::string_view also) {
   if (text.empty() || text.size() > 63) return false;
   for (const char c : text) {
@@ -37,7 +37,7 @@ Result<void> Run(Context& context) {
     std::printf("%s\n", object.text().c_str());
     return {};
   }
-  // The token alone on standard output, so that it can go into a file; the rest is for a person.
+  // Standard output has only the token, so that it can be redirected to a file.
   std::printf("%s\n", token.c_str());
   std::fflush(stdout);
   std::fprintf(stderr,

@@ -9,7 +9,7 @@
 namespace stride::cli {
 namespace {
 
-// Columns of a reading that may be absent.
+// Formats of optional readings.
 std::string Percent(const std::optional<double>& ratio) {
   if (!ratio) return "-";
   char text[16];
@@ -103,7 +103,7 @@ Result<void> Run(Context& context) {
           for (const auto& sample : samples) items.push_back(ToJson(sample));
           std::printf("%s\n", Json::Array(items).text().c_str());
         } else {
-          // A terminal shows one table that changes in place; elsewhere lines follow each other.
+          // A terminal shows one table that is redrawn; other outputs get one line per sample.
           if (live) std::fputs("\033[H\033[2J", stdout);
           if (live || first) PrintHeader(context.color());
           for (const auto& sample : samples) PrintSample(sample);
@@ -112,7 +112,7 @@ Result<void> Run(Context& context) {
         return std::fflush(stdout) == 0;
       },
       context.Call());
-  // Ctrl-C is how one leaves.
+  // Ctrl-C is the regular end of this command.
   if (!watched && watched.error().code == Code::kCancelled && context.cancellation().cancelled())
     return {};
   return watched;

@@ -8,7 +8,7 @@
 namespace stride::cli {
 namespace {
 
-// Seconds since 1970.
+// Seconds since the epoch, 1970.
 Json ToJson(std::chrono::system_clock::time_point time) {
   return Json::Number(std::chrono::duration<double>(time.time_since_epoch()).count());
 }

@@ -1,4 +1,4 @@
-# stride::client, and what its archives need from the system.
+# Defines stride::client with the system libraries that its archives need.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(Protobuf)

@@ -1,4 +1,4 @@
-// Workloads met in CuPy: whole-array arithmetic, and the raw kernel with two mistakes.
+// Workloads from CuPy: whole-array arithmetic, and the raw kernel with two mistakes.
 #include <cmath>
 #include <cstring>
 
@@ -29,7 +29,7 @@ Result<Check> ArangeSumNorm(Demo& demo, Phases& phases) {
   }
   const double expected_norm = static_cast<double>(std::sqrt(squares));
   if (auto same = Same(z_values, expected, ""); !same.good) return same;
-  // 704982704 is what int32 makes of it.
+  // 704982704 is the value after int32 wraps around.
   if (sum_value[0] != total)
     return Check{false, Text("the sum is %lld, not %lld", static_cast<long long>(sum_value[0]),
                              static_cast<long long>(total))};
@@ -38,7 +38,7 @@ Result<Check> ArangeSumNorm(Demo& demo, Phases& phases) {
                Text("sum %lld, norm %.8f", static_cast<long long>(sum_value[0]), norm_value[0])};
 }
 
-// As in CuPy's tutorial: `int` pointers, and no check of the index.
+// The kernel of CuPy's tutorial: `int` pointers and no bounds check of the index.
 constexpr char kAddWithoutBounds[] =
     R"(extern "C" __global__ void add(const int* a, const int* b, int* c) {
   int i = blockDim.x * blockIdx.x + threadIdx.x;
@@ -68,15 +68,15 @@ Result<Check> WrongTypeIsRefused(Demo& demo, Phases& phases) {
                "refused: " + error.message};
 }
 
-// Launches 256,000 threads over 100,000 elements. Whatever becomes of the launch, every other array
-// keeps its bits and the device goes on.
+// Launches 256,000 threads over 100,000 elements. Every other array must keep its bits and the
+// device must keep serving, whether the launch fails or not.
 Result<Check> OutOfBoundsIsContained(Demo& demo, Phases& phases, const Device& device) {
   const auto values = Counting<int32_t>(kCount);
   const auto guard = Noise<double>(kCount, 99);
   PutOptions here;
   here.device = device.name;
-  // Neighbours are made before, between and after, to lie on both sides wherever the allocator puts
-  // things.
+  // Arrays allocated before, between and after lie on both sides of the output, wherever the
+  // allocator places them.
   DEMO_TRY(before, demo.Put(guard, {kCount}, phases, here));
   DEMO_TRY(a, demo.Put(values, {kCount}, phases, here));
   DEMO_TRY(between, demo.Put(guard, {kCount}, phases, here));
@@ -95,7 +95,7 @@ Result<Check> OutOfBoundsIsContained(Demo& demo, Phases& phases, const Device& d
     DEMO_TRY(bits, demo.Fetch<int32_t>(*input, phases));
     if (bits != values) return Check{false, "an input array was CHANGED"};
   }
-  // 125 blocks of 800 threads: exactly as many as elements.
+  // 125 blocks of 800 threads match the number of elements exactly.
   DEMO_TRY(sum,
            demo.Compute(
                Operation::Kernel(AddLaunch(a, b, DataType::kInt32, 125, 800)).OnDevice(device.name),

@@ -42,10 +42,10 @@ Result<Array> Demo::Compute(const Operation& operation, Phases& phases) {
   } else if (phases.device != device) {
     phases.device = "several";
   }
-  // `queue` has the compiler's time in it.
+  // `queue` includes the compile time.
   phases.queue += timeline.queue - timeline.compile;
   phases.compile += timeline.compile;
-  // Moving between host staging and the device is upload too.
+  // Copies between host staging and the device count as upload.
   phases.upload += timeline.upload;
   phases.run += timeline.run;
   return array;

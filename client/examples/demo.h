@@ -1,4 +1,4 @@
-// What the demo's workloads share: timed steps against the daemon, independent checks, one line of
+// Helpers of the demo's workloads: timed steps against the daemon, independent checks, one line of
 // report each.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace stride::demo {
 
-// Where the time of one workload went. `upload` and `download` are what the client waited, with the
-// network in them; the others the daemon's.
+// Time of one workload by phase. The client measures `upload` and `download`, network included; the
+// daemon measures the others.
 struct Phases {
   std::string device;
   std::chrono::nanoseconds upload{0}, queue{0}, compile{0}, run{0}, download{0};
@@ -30,15 +30,15 @@ class Demo {
       : client_(client), devices_(std::move(devices)), quick_(quick) {}
 
   Client& client() { return client_; }
-  // Serving ones.
+  // The serving devices.
   const std::vector<Device>& devices() const { return devices_; }
   bool quick() const { return quick_; }
   bool all_good() const { return all_good_; }
 
-  // Runs one workload and prints its line. An error is a failed check.
+  // Runs one workload and prints its line. An error counts as a failed check.
   void Run(const std::string& name, const std::function<Result<Check>(Phases&)>& workload);
 
-  // Steps, timed into `phases`.
+  // Steps whose time is added to `phases`.
   template <typename T>
   Result<Array> Put(const std::vector<T>& values, std::vector<int64_t> shape, Phases& phases,
                     const PutOptions& options = {}) {
@@ -47,7 +47,7 @@ class Demo {
     phases.upload += std::chrono::steady_clock::now() - start;
     return array;
   }
-  // Waits for the work.
+  // Waits for the result.
   Result<Array> Compute(const Operation& operation, Phases& phases);
   template <typename T>
   Result<std::vector<T>> Fetch(const Array& array, Phases& phases) {
@@ -64,7 +64,7 @@ class Demo {
   bool all_good_ = true;
 };
 
-// `0.0, 1.0, ...`
+// Returns 0, 1, 2, ...
 template <typename T>
 std::vector<T> Counting(int64_t count) {
   std::vector<T> values(static_cast<size_t>(count));
@@ -72,7 +72,7 @@ std::vector<T> Counting(int64_t count) {
   return values;
 }
 
-// Between -1 and 1; the same for the same seed.
+// Pseudo-random values in [-1, 1], determined by the seed.
 template <typename T>
 std::vector<T> Noise(int64_t count, uint64_t seed) {
   std::vector<T> values(static_cast<size_t>(count));
@@ -84,11 +84,11 @@ std::vector<T> Noise(int64_t count, uint64_t seed) {
   return values;
 }
 
-// printf to a string.
+// Formats like printf.
 [[gnu::format(printf, 1, 2)]] std::string Text(const char* format, ...);
 double Milliseconds(std::chrono::nanoseconds time);
 
-// Exact comparison that tells the first difference.
+// Compares exactly and reports the first difference.
 template <typename T>
 Check Same(const std::vector<T>& got, const std::vector<T>& expected, const std::string& what) {
   if (got.size() != expected.size())
@@ -102,7 +102,7 @@ Check Same(const std::vector<T>& got, const std::vector<T>& expected, const std:
   return {true, what};
 }
 
-// The workloads, one file for each library they were met in.
+// The workloads, one file per library that they come from.
 void RunCupy(Demo& demo);
 void RunNumba(Demo& demo);
 void RunMatmul(Demo& demo);
@@ -112,7 +112,7 @@ void ShowMetrics(Demo& demo);
 
 }  // namespace stride::demo
 
-// Takes the value of a Result, or leaves the workload with its error.
+// Takes the value of a Result, or returns its error from the workload.
 #define DEMO_TRY(variable, expression)              \
   auto variable##_or = (expression);                \
   if (!variable##_or) return variable##_or.error(); \

@@ -1,6 +1,6 @@
-// stride-demo: the workloads that started the project, run through the C++ client against a daemon
-// and checked against plain C++. Usage: stride-demo [--address=ADDRESS] [--quick]. Ends with 0 when
-// every check holds.
+// stride-demo: runs the project's first workloads through the C++ client and checks them against
+// plain C++. Usage: stride-demo [--address=ADDRESS] [--quick]. Exits with 0 when every check
+// passes.
 #include <malloc.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 int Main(const std::string& address, bool quick) {
   ConnectOptions options;
   options.address = address;
-  // Long enough for any step here; a demo must not hang.
+  // Long enough for any step here, so that a hang ends the demo.
   options.default_timeout = std::chrono::minutes(5);
   auto client = Client::Connect(options);
   if (!client) {
@@ -55,7 +55,7 @@ int Main(const std::string& address, bool quick) {
 }  // namespace stride::demo
 
 int main(int argc, char** argv) {
-  // See client/cli/main.cc: large blocks stay with the process.
+  // See client/cli/main.cc: keep large blocks in the process.
   mallopt(M_MMAP_THRESHOLD, 64 << 20);
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   std::string address;

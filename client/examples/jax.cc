@@ -1,4 +1,4 @@
-// Workloads met in JAX: an expression compiled once and used often; a matrix times a batch of
+// Workloads from JAX: an expression compiled once and used often; a matrix times a batch of
 // vectors.
 #include <algorithm>
 #include <cmath>
@@ -21,11 +21,12 @@ Result<Check> Selu(Demo& demo, Phases& phases) {
   for (size_t i = 0; i < values.size(); ++i) {
     const double v = x[i];
     const double expected = 1.05 * (v > 0 ? v : 1.67 * std::exp(v) - 1.67);
-    // The constants are rounded to float32, and 1.67*exp(x) - 1.67 loses what it cancels.
+    // Small results are compared absolutely: 1.67*exp(x) - 1.67 cancels, and the constants are
+    // rounded to float32.
     const double error = std::abs(values[i] - expected) / std::max(1.0, std::abs(expected));
     if (!(error <= worst)) worst = error;
   }
-  // Again, with the code at hand.
+  // Repeat it with the compiled code cached.
   std::vector<double> replays;
   double recompiled = 0;
   for (int i = 0; i < 10; ++i) {

@@ -1,5 +1,4 @@
-// Workloads met in CUDA.jl, for one device or many: a split product, a long sum, slices of one
-// array.
+// Workloads from CUDA.jl, for one device or many: a split product, a long sum, slices of one array.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,7 +10,8 @@ namespace {
 
 constexpr int64_t kPeriod = 1009;
 
-// The matrix of MatvecByColumns: exact in float32, and cheap enough to know anywhere.
+// Element of the matrix of MatvecByColumns: exact in float32, and cheap to compute on client and
+// device.
 double Element(int64_t i, int64_t j) {
   return static_cast<double>((i * 7 + j * 13) % kPeriod - 504) / 512;
 }
@@ -20,8 +20,8 @@ struct MatvecSize {
   int64_t rows, columns;
 };
 
-// The full size is 12 GB. Each device takes an equal share, at most an eighth of its memory: a CPU
-// device's memory is everybody's.
+// The full size is 12 GB. Each device takes an equal share, at most an eighth of its memory, since
+// a CPU device shares the host's memory.
 MatvecSize ScaledSize(const Demo& demo) {
   const int64_t rows = demo.quick() ? 1000 : 10'000;
   const int64_t full = demo.quick() ? 10'000 : 300'000;
@@ -39,8 +39,8 @@ MatvecSize ScaledSize(const Demo& demo) {
   return {rows, columns};
 }
 
-// y = A x, columns split over all devices. The partial products must be summed: that is what the
-// original forgot.
+// y = A x with columns split over all devices. The original workload did not sum the partial
+// products.
 Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
   const auto x = Noise<float>(size.columns, 11);
   const auto num_devices = static_cast<int64_t>(demo.devices().size());
@@ -52,7 +52,7 @@ Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
     const Device& device = demo.devices()[static_cast<size_t>(d)];
     DEMO_TRY(piece, demo.Put(std::vector<float>(x.begin() + begin, x.begin() + end), {end - begin},
                              phases));
-    // Made where it is used: the matrix itself never travels.
+    // Generate the block on its device: the matrix itself is never transferred.
     const Array i = demo.client().Compute(
         Operation::Arange(0, size.rows, 1, DataType::kFloat32).OnDevice(device.name));
     const Array j = demo.client().Compute(
@@ -67,7 +67,7 @@ Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
     pieces.push_back(std::move(piece));
     owners.push_back(&device);
   }
-  // All launched before any is waited for, so that devices work side by side.
+  // Launch all before waiting for any, so that devices work concurrently.
   const auto start = std::chrono::steady_clock::now();
   std::vector<Array> partial;
   for (size_t d = 0; d < blocks.size(); ++d) {
@@ -81,7 +81,7 @@ Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
 
   if (values.size() != static_cast<size_t>(size.rows))
     return Check{false, "the result has another size"};
-  // Rows repeat with the period, so that a full reference costs that many rows only.
+  // Rows repeat with kPeriod, so the reference computes only that many rows.
   const int64_t distinct = std::min(size.rows, kPeriod);
   std::vector<double> expected(static_cast<size_t>(distinct)), scale(static_cast<size_t>(distinct));
   for (int64_t i = 0; i < distinct; ++i) {
@@ -94,8 +94,8 @@ Result<Check> MatvecByColumns(Demo& demo, Phases& phases, MatvecSize size) {
     expected[static_cast<size_t>(i)] = sum;
     scale[static_cast<size_t>(i)] = std::sqrt(squares);
   }
-  // Rounding at random grows with the root of the count; a device that sums in sequence may lose
-  // all of that root again.
+  // Random rounding error grows with the root of the count; sequential summation may add another
+  // root.
   const double unit = 4 * std::sqrt(static_cast<double>(size.columns)) * 6e-8;
   double worst = 0;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -126,7 +126,7 @@ Result<Check> LongSum(Demo& demo, Phases& phases) {
     const auto start = std::chrono::steady_clock::now();
     DEMO_TRY(again, demo.client().Fetch<float>(demo.client().Reduce(Reduction::kSum, array)));
     times.push_back(Milliseconds(std::chrono::steady_clock::now() - start));
-    // Another device may add in another order: close is what is asked, not equal.
+    // The order of additions depends on the device, so compare with a tolerance.
     error =
         std::max(error, std::abs(static_cast<double>(again[0]) - static_cast<double>(expected)) /
                             static_cast<double>(expected));
@@ -136,7 +136,7 @@ Result<Check> LongSum(Demo& demo, Phases& phases) {
                                   error, times[10], times[19])};
 }
 
-// The same numbers in one part for each device.
+// Sums the same numbers in one part per device.
 Result<Check> LongSumOverDevices(Demo& demo, Phases& phases) {
   const int64_t count = demo.quick() ? 3'000'000 : 30'000'000;
   auto x = Noise<float>(count, 12);
@@ -179,8 +179,7 @@ Result<Check> LongSumOverDevices(Demo& demo, Phases& phases) {
                                   error, times[10], times[19])};
 }
 
-// c[:,:,g] = a[:,:,g] + b[:,:,g], each g on a device of its own: views of one array, written by
-// several devices.
+// c[:,:,g] = a[:,:,g] + b[:,:,g] with one device per g: several devices write views of one array.
 Result<Check> Slices(Demo& demo, Phases& phases) {
   const int64_t n = demo.quick() ? 100 : 1000;
   const auto num_slices = std::max<int64_t>(3, static_cast<int64_t>(demo.devices().size()));

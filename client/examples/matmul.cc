@@ -1,4 +1,4 @@
-// Products of matrices, with the time of copies left out and left in.
+// Matrix products, timed with and without copies.
 #include <cmath>
 #include <limits>
 
@@ -7,8 +7,7 @@
 namespace stride::demo {
 namespace {
 
-// Rows that are checked: all of small products, enough of large ones for the client not to be the
-// slow part.
+// Rows to check: all rows of small products, and of large ones few enough to keep the client fast.
 std::vector<int64_t> RowsToCheck(int64_t rows, int64_t work_per_row) {
   constexpr int64_t kMaxWork = 300'000'000;
   const int64_t count = std::max<int64_t>(4, std::min(rows, kMaxWork / work_per_row));
@@ -18,8 +17,8 @@ std::vector<int64_t> RowsToCheck(int64_t rows, int64_t work_per_row) {
   return picked;
 }
 
-// Compares with sums in double. The bound is that of rounding in T at random, eight times over;
-// products in a shorter type (TF32) fail it.
+// Compares with sums in double. The bound is eight times the random rounding error of T, so a
+// product in a shorter type (TF32) fails.
 template <typename T>
 Check CompareRows(const std::vector<T>& got, const std::vector<T>& a, const std::vector<T>& b,
                   int64_t m, int64_t k, int64_t n) {
@@ -54,7 +53,7 @@ Check CompareRows(const std::vector<T>& got, const std::vector<T>& a, const std:
                            static_cast<long long>(m), worst)};
 }
 
-// Run time alone, and with both copies.
+// Rate of the run time alone, and the time with both copies.
 std::string Rates(const Phases& phases, int64_t m, int64_t k, int64_t n) {
   const double flop =
       2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n);

@@ -1,4 +1,4 @@
-// What NVDashboard shows, and queues and jobs besides.
+// The metrics of NVDashboard, with queues and jobs.
 #include <cstdio>
 
 #include "client/examples/demo.h"

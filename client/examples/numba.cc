@@ -1,4 +1,4 @@
-// Workloads met in Numba: kernels of one's own and ufuncs.
+// Workloads from Numba: custom kernels and ufuncs.
 #include <cmath>
 
 #include "client/examples/demo.h"
@@ -52,8 +52,8 @@ Result<Check> UfuncAdd(Demo& demo, Phases& phases) {
   return Same(sums, expected, "exact");
 }
 
-// cos^2 + sin^2 is 1 for every x: no reference can be more independent. Arguments up to 1e7 need
-// exact range reduction.
+// cos^2 + sin^2 is 1 for every x, so the reference needs no other implementation. Arguments up to
+// 1e7 need exact range reduction.
 Result<Check> CosSin(Demo& demo, Phases& phases) {
   constexpr int64_t kCount = 10'000'000;
   const auto x = Counting<float>(kCount);
@@ -64,7 +64,7 @@ Result<Check> CosSin(Demo& demo, Phases& phases) {
     return Check{false, "the result has another size"};
   double worst = 0;
   for (const float value : values) {
-    // NaN must not pass as small.
+    // The negated comparison also catches NaN.
     const double error = std::abs(static_cast<double>(value) - 1.0);
     if (!(error <= worst)) worst = error;
   }
@@ -72,8 +72,8 @@ Result<Check> CosSin(Demo& demo, Phases& phases) {
   return Check{worst <= 4 * kUlp, Text("1 everywhere, at most %.1f ULP off", worst / kUlp)};
 }
 
-// The cosine alone, against the double of the C++ library: a wrong but consistent reduction would
-// pass the test above.
+// Compares the cosine alone with the C++ library's double: a range reduction that is wrong for both
+// functions would pass the test above.
 Result<Check> CosOfLargeArguments(Demo& demo, Phases& phases) {
   const int64_t count = 1'000'000;
   std::vector<float> x = Counting<float>(count);

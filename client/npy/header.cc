@@ -46,7 +46,7 @@ uint32_t LittleEndian(std::span<const std::byte> bytes) {
   return value;
 }
 
-// Where the header's text lies.
+// Position of the header's text.
 struct Extent {
   size_t begin, end;
 };

@@ -1,5 +1,5 @@
-// The header of a .npy file, read from and written as bytes. Pure functions: no file, no allocation
-// that the bytes choose.
+// Parses and formats the header of a .npy file. Pure functions over bytes: no file access, and no
+// allocation of a size that the bytes declare.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@ namespace stride::npy {
 
 struct Header {
   ArraySpec spec;
-  // Elements lie first axis fastest.
+  // The first axis is contiguous.
   bool fortran_order = false;
   // Elements are big-endian.
   bool big_endian = false;
-  // Where the elements begin.
+  // Offset of the first element in bytes.
   size_t data_offset = 0;
 };
 
-// Longest header that is read: far above what NumPy writes for 32 axes.
+// Longest accepted header: far above what NumPy writes for 32 axes.
 inline constexpr size_t kMaxHeaderBytes = 64 << 10;
 
-// Reads versions 1 to 3. `bytes` is the file's beginning, its header at least. INVALID_ARGUMENT
-// with what is wrong and where; UNIMPLEMENTED for what NumPy can store and Stride cannot hold:
-// objects (pickles are never read), strings, records, dates, .npz archives.
+// Parses versions 1 to 3. `bytes` is the beginning of the file and includes the header.
+// INVALID_ARGUMENT reports the defect and its position. UNIMPLEMENTED for types that Stride lacks:
+// objects (pickles are never read), strings, records, dates, and .npz archives.
 Result<Header> ParseHeader(std::span<const std::byte> bytes);
 
-// A version 1 header in C order, padded so that elements begin at a multiple of 64 bytes.
+// Formats a version 1 header in C order, padded so that elements begin at a multiple of 64 bytes.
 // UNIMPLEMENTED for bfloat16, which .npy has no name for.
 Result<std::string> FormatHeader(const ArraySpec& spec);
 

@@ -48,7 +48,7 @@ std::optional<bool> LiteralReader::Bool() {
 std::optional<int64_t> LiteralReader::Extent() {
   SkipSpace();
   int64_t value = 0;
-  // from_chars would take a minus sign.
+  // std::from_chars would accept a minus sign.
   if (at_ == text_.size() || text_[at_] < '0' || text_[at_] > '9') return std::nullopt;
   const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
   if (error != std::errc()) return std::nullopt;

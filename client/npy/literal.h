@@ -1,4 +1,4 @@
-// The few Python literals that a .npy header is made of.
+// Parses the Python literals of a .npy header.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,21 @@
 
 namespace stride::npy {
 
-// Reads a text from its beginning to its end, one token at a time; every reader leaves the place
-// unchanged when it gives nothing.
+// Reads a text from beginning to end, one token at a time. A reader that finds no token leaves the
+// position unchanged.
 class LiteralReader {
  public:
   explicit LiteralReader(std::string_view text) : text_(text) {}
 
   size_t position() const { return at_; }
   bool AtEnd();
-  // Skips spaces, then takes `c` if it is next.
+  // Skips spaces, then consumes `c` if it is next.
   bool Take(char c);
   bool Next(char c);
-  // A quoted string without escapes.
+  // Reads a quoted string without escapes.
   std::optional<std::string> String();
   std::optional<bool> Bool();
-  // A tuple of non-negative integers: `()`, `(3,)`, `(3, 4)`.
+  // Reads a tuple of non-negative integers: `()`, `(3,)`, `(3, 4)`.
   std::optional<std::vector<int64_t>> Shape();
 
  private:

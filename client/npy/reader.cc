@@ -46,7 +46,7 @@ Result<std::vector<std::byte>> ReadToEnd(int fd, const std::string& path) {
   return bytes;
 }
 
-// Both halves of a complex number are swapped on their own.
+// Real and imaginary parts are swapped separately.
 size_t SwapWidth(DataType type) {
   const bool complex = type == DataType::kComplex64 || type == DataType::kComplex128;
   return static_cast<size_t>(ItemSize(type)) / (complex ? 2 : 1);
@@ -128,7 +128,7 @@ std::vector<std::byte> Reader::InCOrder() const {
   size_t from = 0;
   for (size_t to = 0; to < out.size(); to += item) {
     std::memcpy(out.data() + to, data_.data() + from, item);
-    // The next element in C order: an odometer whose last wheel turns first.
+    // Advance to the next element in C order: the last index changes fastest.
     for (size_t axis = shape.size(); axis-- > 0;) {
       from += steps[axis];
       if (++index[axis] < shape[axis]) break;

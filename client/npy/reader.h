@@ -1,4 +1,4 @@
-// An array in a .npy file or on standard input.
+// Reads an array from a .npy file or from standard input.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,8 @@
 
 namespace stride::npy {
 
-// Holds the file mapped, or its bytes when it is a pipe or has the other byte order. Move-only;
-// views of it end with it. A file that another process shortens while it is mapped ends this
-// process (SIGBUS), as with every mapping.
+// Maps the file, or owns its bytes when it is a pipe or big-endian. Move-only; its spans end with
+// it. A file that another process truncates while it is mapped ends this process (SIGBUS).
 class Reader {
  public:
   // `-` reads standard input to its end.
@@ -22,9 +21,9 @@ class Reader {
 
   const ArraySpec& spec() const { return header_.spec; }
   bool fortran_order() const { return header_.fortran_order; }
-  // The elements, little-endian, in the file's order.
+  // Little-endian elements in the file's order.
   std::span<const std::byte> data() const { return data_; }
-  // The elements in C order; a copy when the file is in Fortran order.
+  // Copies the elements into C order.
   std::vector<std::byte> InCOrder() const;
 
  private:

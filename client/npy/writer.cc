@@ -40,7 +40,7 @@ bool IsRegularOrNew(const std::string& path) {
 struct Writer::Impl {
   std::string path;
   size_t header_size = 0;
-  // A mapped file beside `path`; else `buffer`.
+  // The mapped temporary file, in the folder of `path`; empty: the elements are in `buffer`.
   std::string temporary;
   int fd = -1;
   std::span<std::byte> mapped;
@@ -55,7 +55,7 @@ struct Writer::Impl {
       temporary.clear();
       return CannotWrite(path, errno);
     }
-    // Reserved, not just extended: a full disk is an error here and not a signal later.
+    // Reserve the blocks: a full disk is then an error here instead of SIGBUS later.
     if (const int error = posix_fallocate(fd, 0, static_cast<off_t>(size)); error != 0)
       return CannotWrite(path, error);
     void* address = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -103,7 +103,7 @@ std::span<std::byte> Writer::data() { return impl_->bytes().subspan(impl_->heade
 
 Result<void> Writer::Commit() {
   if (!impl_->temporary.empty()) {
-    // mkostemp made it private; a result file gets the mode that any new file gets.
+    // mkostemp made the file private; give it the mode of any new file.
     const mode_t mask = umask(0);
     umask(mask);
     if (fchmod(impl_->fd, 0666 & ~mask) != 0 ||

@@ -1,4 +1,4 @@
-// A .npy file in the making.
+// Writes an array to a .npy file or to standard output.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,18 @@
 
 namespace stride::npy {
 
-// The file appears whole or not at all: elements are put in a mapped file beside it, which Commit
-// renames. Pipes, devices and `-` (standard output) are buffered and written by Commit. Destroying
-// it before Commit leaves nothing behind.
+// Writes the file atomically: elements go to a mapped temporary file in the same folder, which
+// Commit renames. Pipes, devices and `-` (standard output) are buffered and written by Commit.
+// Without Commit, the destructor deletes the temporary file.
 class Writer {
  public:
-  // `raw`: elements alone, without a header, in any type.
+  // `raw` writes only the elements, without a header, in any type.
   static Result<Writer> Create(const std::string& path, const ArraySpec& spec, bool raw = false);
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
   ~Writer();
 
-  // Where the elements go, in C order.
+  // Memory of the elements, in C order.
   std::span<std::byte> data();
   Result<void> Commit();
 

@@ -104,7 +104,7 @@ _USUAL = {
     "_statistics.average": ({"returned": "Literal[False]"}, "Array"),
 }
 
-# Decorators with and without arguments: what they return for a function.
+# Decorators with and without arguments: their result for a function.
 _DECORATORS = {"_compiled.jit": "Kernel", "_compiled.vectorize": "UFunc", "__init__.jit": "Callable[..., Any]"}
 _DUNDERS = {"__bool__": "bool", "__exit__": "None", "__init__": "None", "__len__": "int", "__repr__": "str"}
 # The meaning of a generic type without its arguments.
@@ -215,14 +215,14 @@ class _Stub:
         return "\n".join([f"# Made of {self._source.name} by type_stubs.py.", *lines]) + "\n"
 
     def _own_imports(self, body: str) -> Iterator[str]:
-        """The module's imports, as far as the stub has a use for them."""
+        """The module's imports that the stub uses."""
         tree = ast.parse(body)
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         used |= exported(self._package, self._module)
         asked_for = _asked_for(self._package).get(self._module, set()) - used
         for node in _imports_in(self._tree.body):
             names = [one for one in node.names if one.name == "*" or (one.asname or one.name).split(".")[0] in used]
-            # A stub gives other modules what it imports in this form only.
+            # A stub re-exports only imports of this form.
             names += [ast.alias(one.name, one.name) for one in node.names if (one.asname or one.name) in asked_for]
             if names:
                 node.names = names
@@ -231,7 +231,7 @@ class _Stub:
             yield "from stride._python_kernel import Kernel"
 
     def _imports(self, body: str) -> Iterator[str]:
-        """What the annotations that this module adds need."""
+        """Imports for the annotations that this module adds."""
         used = {node.id for node in ast.walk(ast.parse(body)) if isinstance(node, ast.Name)}
         names = [one for one in _GENERICS if one in used and one not in self._names]
         if names:
@@ -542,7 +542,7 @@ def _is_generator(node) -> bool:
     return any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in ast.walk(node))
 
 
-# --- what modules export ---
+# --- exported names ---
 
 
 def exported(package: pathlib.Path, module: str) -> Set[str]:

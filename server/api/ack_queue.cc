@@ -9,7 +9,7 @@ namespace stride::api {
 
 namespace {
 
-// Enough to be worth waking the popper for, while more follow.
+// Number of results that is worth waking the popper for, while more follow.
 constexpr size_t kManyAcks = 64;
 
 }  // namespace

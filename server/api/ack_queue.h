@@ -12,13 +12,14 @@
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/operation_handle.h"
 #include "server/session/array_description.h"
 #include "stride/v1/array.pb.h"
 
 namespace stride::api {
 
-// One command that was taken and is not yet acknowledged.
+// A command that was accepted for processing and is not yet acknowledged.
 struct PendingAck {
   enum class Kind { kReady, kWait, kFetch, kSynchronize };
   Kind kind = Kind::kReady;
@@ -28,39 +29,40 @@ struct PendingAck {
   session::PendingArrays pending;
   std::vector<v1::Array> arrays;
   // kWait, and what is told beside how it ended.
-  std::shared_ptr<scheduler::Ticket> ticket;
+  std::shared_ptr<scheduler::OperationHandle> handle;
   std::vector<bool> wanted;  // WantedInline
   bool timeline = false;
   std::unique_ptr<scheduler::InlineFetch> fetch;  // kFetch
   uint64_t before = 0;                            // kSynchronize: operations up to this number
 };
 
-// The commands between the reader and the writer of one Execute stream, in order and bounded. One
+// Bounded queue of commands, in order, between the reader and the writer of one Execute stream. One
 // thread pushes, one pops.
 class AckQueue {
  public:
   explicit AckQueue(size_t capacity) : capacity_(capacity) {}
 
-  // Moves them in, in order; blocks while full. False, without taking them all, once Break() was
-  // called. `more`: others follow at once, so the popper is not woken for these, nor finds the
-  // queue idle in between.
+  // Moves `acks` into the queue in order; blocks while it is full. Returns false after Break(),
+  // possibly without all of them. `more`: others follow at once, so the popper is not woken for
+  // these, and the queue does not count as idle.
   bool Push(absl::Span<PendingAck> acks, bool more = false);
-  // No more will be pushed.
+  // No more acks will be pushed.
   void Close();
-  // Nobody reads the answers: what is queued is dropped, and Push fails.
+  // The client no longer reads: drops queued acks, and Push fails.
   void Break();
 
   enum class Next { kAcks, kTimeout, kEnd };
-  // All that is there, the oldest first, into `acks`, which is empty; kEnd when closed and empty,
-  // or broken.
+  // Moves all queued acks into the empty `acks`, oldest first. Returns kEnd when the queue is
+  // closed and empty, or broken.
   Next Pop(SteadyTime deadline, std::vector<PendingAck>* acks);
-  // So many of the popped ones were completed.
+  // Reports that `count` popped acks were completed.
   void Done(size_t count);
-  // Nothing is queued, and nothing follows at once.
+  // Returns whether nothing is queued and nothing follows at once.
   bool idle() const;
 
  private:
-  // The pusher will be a while: the popper goes on with what there is. Caller holds the lock.
+  // Lets the popper continue with the queued acks when the pusher will take a while. Caller holds
+  // the lock.
   void StopHoldingBack();
 
   const size_t capacity_;

@@ -11,21 +11,22 @@
 
 namespace stride::api {
 
-// Gathers results into messages: a message costs tens of microseconds whatever it holds. One
-// thread.
+// Collects results into messages, since each message costs tens of microseconds regardless of its
+// size. One thread.
 class AckWriter {
  public:
-  // Of a result that still fits a message of 4 MiB with its framing.
+  // Largest result in bytes that fits a message of 4 MiB with its framing.
   static constexpr int64_t kMaxResultBytes = (int64_t{4} << 20) - 256;
 
   explicit AckWriter(CommandWire* wire) : wire_(*wire) { Begin(); }
   ~AckWriter() { Forget(); }
 
-  // The next result, empty, for one of a few hundred bytes; to be filled before anything else is
-  // asked of this. Writes first when the message has grown large. Null when nobody reads.
+  // Returns the next result, empty, for a few hundred bytes; the caller fills it before any other
+  // call of this object. Writes first when the message is large. Null when the client no longer
+  // reads.
   v1::CommandResult* AddSmall();
-  // One of any size, whose memory goes once it is written. Writes first when the message would grow
-  // too large. False when nobody reads, as of Flush.
+  // Adds a result of any size, which is destroyed once it is written. Writes first when the message
+  // would become too large. False, as for Flush, when the client no longer reads.
   bool Add(std::unique_ptr<v1::CommandResult> result);
   bool Flush();
 
@@ -34,11 +35,11 @@ class AckWriter {
   static google::protobuf::ArenaOptions OptionsFor(std::vector<char>& block);
   void Begin();
   void Forget();
-  // What the last small one has become.
+  // Adds the final size of the last small result.
   void CountSmall();
 
   CommandWire& wire_;
-  // Small results lie here until they are written; most messages take no other memory.
+  // Memory of small results until they are written; most messages need no other memory.
   std::vector<char> block_ = std::vector<char>(kBlockBytes);
   google::protobuf::Arena arena_{OptionsFor(block_)};
   v1::ExecuteResponse* response_ = nullptr;  // lists the large ones without owning them

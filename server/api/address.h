@@ -8,8 +8,8 @@
 
 namespace stride::api {
 
-// Where a daemon listens: `unix:/path`, `tcp:127.0.0.1:7433`, `tcp:[::1]:7433`, `tcp:localhost:0`
-// (port 0: any free one).
+// A listening address of a daemon: `unix:/path`, `tcp:127.0.0.1:7433`, `tcp:[::1]:7433`,
+// `tcp:localhost:0` (port 0: any free port).
 struct Address {
   enum class Kind { kUnix, kTcp };
   Kind kind = Kind::kUnix;
@@ -21,11 +21,11 @@ struct Address {
   // Reachable from this machine only.
   bool local() const;
   std::string ToString() const;
-  // As a gRPC client takes it.
+  // In a gRPC client's form.
   std::string ToTarget() const;
 };
 
-// Host names are not looked up: what a daemon listens on should not depend on a name server.
+// Host names are not looked up: a daemon's listening addresses must not depend on a name server.
 absl::StatusOr<Address> ParseAddress(std::string_view text);
 
 }  // namespace stride::api

@@ -32,7 +32,7 @@ class ReaderWire final : public PutWire {
   explicit ReaderWire(RawStream* stream) : stream_(*stream) {}
 
   bool Read(std::vector<std::string_view>* message, absl::Status* status) override {
-    slices_.clear();  // not to be held while the next is waited for
+    slices_.clear();  // release the message before waiting for the next
     grpc::ByteBuffer buffer;
     if (!stream_.Read(&buffer)) return false;
     if (!told_ && (++num_messages_ > kFewMessages || buffer.Length() > kSmallMessageBytes)) {
@@ -84,22 +84,22 @@ void ArrayServiceAdapter::AddMethods() {
   Unary<v1::CreateArrayRequest, v1::CreateArrayResponse>(
       "ArrayService/CreateArray", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->CreateArray(call.tenant(), request), response->mutable_array());
+        return Into(arrays_->Create(call.tenant(), request), response->mutable_array());
       });
   Unary<v1::GetArrayRequest, v1::GetArrayResponse>(
       "ArrayService/GetArray", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->GetArray(call.tenant(), request.name()), response->mutable_array());
+        return Into(arrays_->Get(call.tenant(), request.name()), response->mutable_array());
       });
   Unary<v1::ListArraysRequest, v1::ListArraysResponse>(
       "ArrayService/ListArrays", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->ListArrays(call.tenant(), request), response);
+        return Into(arrays_->List(call.tenant(), request), response);
       });
   Unary<v1::DeleteArrayRequest, v1::DeleteArrayResponse>(
       "ArrayService/DeleteArray", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return engine_->DeleteArray(call.tenant(), request.name());
+        return arrays_->Delete(call.tenant(), request.name());
       });
 }
 

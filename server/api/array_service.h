@@ -3,7 +3,7 @@
 #include "server/api/array_transfer.h"
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
 #include "stride/v1/array_service.grpc.pb.h"
 
 namespace stride::api {
@@ -13,15 +13,15 @@ namespace stride::api {
 class ArrayServiceAdapter final : public RawService<v1::ArrayService::Service> {
  public:
   // All must outlive the server.
-  ArrayServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine,
+  ArrayServiceAdapter(CallEnvironment* environment, scheduler::ArrayService* arrays,
                       ArrayTransfer* transfer)
-      : RawService(environment), engine_(engine), transfer_(*transfer) {
+      : RawService(environment), arrays_(arrays), transfer_(*transfer) {
     AddMethods();
   }
 
  private:
   void AddMethods();
-  scheduler::Engine* const engine_;
+  scheduler::ArrayService* const arrays_;
   ArrayTransfer& transfer_;
 };
 

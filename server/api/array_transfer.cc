@@ -12,8 +12,8 @@
 namespace stride::api {
 namespace {
 
-// What one call may take of the region before it looks whether its client is still there, and
-// whether its tenant is within its rate.
+// Bytes that a call reads from the region before it checks whether its client is still connected
+// and its tenant within its rate.
 constexpr int64_t kSharedPieceBytes = int64_t{16} << 20;
 
 absl::StatusOr<int64_t> ChunkBytes(const v1::FetchArrayRequest& request) {
@@ -47,7 +47,7 @@ absl::StatusOr<v1::Array> ArrayTransfer::Put(Call& call, PutWire& wire) {
     auto message = decoder.Next(pieces);
     if (!message.ok()) return message.status();
     if (upload == nullptr) {
-      auto begun = engine_->BeginUpload(call.tenant(), *message->header, call.deadline());
+      auto begun = arrays_->BeginUpload(call.tenant(), *message->header, call.deadline());
       if (!begun.ok()) return PrefixField(begun.status(), "header.");
       upload = *std::move(begun);
       if (audit::Record* record = call.Audit()) {
@@ -59,15 +59,15 @@ absl::StatusOr<v1::Array> ArrayTransfer::Put(Call& call, PutWire& wire) {
       if (!status.ok()) return status;
       continue;
     }
-    // A tenant beyond its rate is read no faster, and then its client waits.
-    absl::Duration delay = engine_->accounts().AddUpload(call.tenant(), message->data_bytes);
+    // Reading slows down for a tenant beyond its rate, and then its client waits.
+    absl::Duration delay = accounts_->AddUpload(call.tenant(), message->data_bytes);
     if (audit::Record* record = call.Audit()) record->bytes_up += message->data_bytes;
     status = WriteAll(*upload, *message);
     if (status.ok()) status = call.AwaitUploadRate(delay);
     if (!status.ok()) return status;
   }
   if (!status.ok()) return status;
-  // The end of a stream and its loss look alike; only the first may complete the array.
+  // The end of a stream and its loss look equal; only the end may complete the array.
   if (call.cancelled()) return call.EndOfWait();
   if (upload == nullptr) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "header",
@@ -81,9 +81,9 @@ absl::Status ArrayTransfer::PutShared(Call& call, const v1::RegionRange& chunk,
   int64_t offset = chunk.offset(), left = chunk.size();
   do {
     const int64_t size = std::min(left, kSharedPieceBytes);
-    // It ends with the first that is negative, or not within the region.
+    // Ends with the first range that is negative or outside the region.
     if (absl::Status status = upload.WriteShared(offset, size); !status.ok()) return status;
-    absl::Duration delay = engine_->accounts().AddUpload(call.tenant(), size);
+    absl::Duration delay = accounts_->AddUpload(call.tenant(), size);
     if (audit::Record* record = call.Audit()) record->bytes_up += size;
     if (absl::Status status = call.AwaitUploadRate(delay); !status.ok()) return status;
     if (call.cancelled()) return call.EndOfWait();
@@ -95,17 +95,17 @@ absl::Status ArrayTransfer::PutShared(Call& call, const v1::RegionRange& chunk,
 
 absl::StatusOr<std::unique_ptr<scheduler::Download>> ArrayTransfer::WaitForArray(
     Call& call, const v1::FetchArrayRequest& request) {
-  auto array = engine_->GetArray(call.tenant(), request.name());
+  auto array = arrays_->Get(call.tenant(), request.name());
   if (!array.ok()) return array.status();
   if (array->state() == v1::Array::STATE_PENDING) {
-    // Short waits, to notice a client that went away. Their downloads are dropped: the deadline
-    // that they were given is over too soon.
+    // Short waits detect a disconnected client. Their downloads are dropped, since their deadline
+    // is too early.
     auto ready = WaitFor(call, call.deadline(), [&](SteadyTime deadline) {
-      return engine_->BeginDownload(call.tenant(), request, deadline).status();
+      return arrays_->BeginDownload(call.tenant(), request, deadline).status();
     });
     if (!ready.ok()) return ready;
   }
-  return engine_->BeginDownload(call.tenant(), request, call.deadline());
+  return arrays_->BeginDownload(call.tenant(), request, call.deadline());
 }
 
 absl::Status ArrayTransfer::Fetch(Call& call, const v1::FetchArrayRequest& request,
@@ -147,7 +147,7 @@ absl::Status ArrayTransfer::SendShared(Call& call, scheduler::Download& download
 }
 
 void ArrayTransfer::CountDownload(Call& call, int64_t bytes) {
-  engine_->accounts().AddDownload(call.tenant(), bytes);
+  accounts_->AddDownload(call.tenant(), bytes);
   if (audit::Record* record = call.Audit()) record->bytes_down += bytes;
 }
 

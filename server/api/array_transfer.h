@@ -8,54 +8,58 @@
 
 #include "absl/status/statusor.h"
 #include "server/api/call.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/session/tenant_accounts.h"
 #include "server/transfer/bulk_gate.h"
 #include "stride/v1/array_service.pb.h"
 
 namespace stride::api {
 
-// Where the messages of a PutArray come from.
+// Source of the messages of a PutArray call.
 class PutWire {
  public:
   virtual ~PutWire() = default;
-  // The pieces of the next message, which stay until the one after it is read. False: there is
-  // none, for a reason where `status` is one.
+  // Reads the pieces of the next message; they stay valid until the next read. False: no more
+  // messages, with an error in `status` if there is one.
   virtual bool Read(std::vector<std::string_view>* message, absl::Status* status) = 0;
 };
 
-// Where those of a FetchArray go.
+// Destination of the messages of a FetchArray call.
 class FetchWire {
  public:
   virtual ~FetchWire() = default;
-  // A serialized FetchArrayResponse, which may lend what it has. False: nobody is there any more.
+  // Writes a serialized FetchArrayResponse, which may lend its memory. False: the client is
+  // disconnected.
   virtual bool Write(const grpc::ByteBuffer& message) = 0;
 };
 
-// What PutArray and FetchArray do, whatever their messages travel by. They see the bytes of
-// messages rather than protobuf objects, so that payload goes from where it was received to
-// staging, and from staging to the socket, without a copy between (server/transfer). Thread-safe.
+// PutArray and FetchArray over any transport. They work on the bytes of messages instead of
+// protobuf objects, so that payload moves from the receive buffer to staging, and from staging to
+// the socket, without a copy (server/transfer). Thread-safe.
 class ArrayTransfer {
  public:
-  // Both must outlive it.
-  ArrayTransfer(scheduler::Engine* engine, transfer::BulkGate* gate)
-      : engine_(engine), gate_(gate) {}
+  // All must outlive this object.
+  ArrayTransfer(scheduler::ArrayService* arrays, session::TenantAccounts* accounts,
+                transfer::BulkGate* gate)
+      : arrays_(arrays), accounts_(accounts), gate_(gate) {}
 
   absl::StatusOr<v1::Array> Put(Call& call, PutWire& wire);
   absl::Status Fetch(Call& call, const v1::FetchArrayRequest& request, FetchWire& wire);
 
  private:
-  // The next bytes of an upload, from its region.
+  // Writes the next bytes of an upload from its region.
   absl::Status PutShared(Call& call, const v1::RegionRange& chunk, scheduler::Upload& upload);
   absl::Status SendData(Call& call, scheduler::Download& download, int64_t chunk_bytes,
                         FetchWire& wire);
-  // Into the call's region, of which the client is told.
+  // Copies into the call's region, and reports the range to the client.
   absl::Status SendShared(Call& call, scheduler::Download& download, int64_t chunk_bytes,
                           FetchWire& wire);
   void CountDownload(Call& call, int64_t bytes);
   absl::StatusOr<std::unique_ptr<scheduler::Download>> WaitForArray(
       Call& call, const v1::FetchArrayRequest& request);
 
-  scheduler::Engine* const engine_;
+  scheduler::ArrayService* const arrays_;
+  session::TenantAccounts* const accounts_;
   transfer::BulkGate* const gate_;
 };
 

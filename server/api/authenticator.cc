@@ -48,7 +48,7 @@ class TrustingAuthenticator : public Authenticator {
   const bool trust_header_;
 };
 
-// Names of a certificate that the handshake has verified; none without one.
+// Names in a certificate that the handshake has verified; empty without one.
 std::vector<std::string> CertificateNames(const grpc::ServerContext& context) {
   std::vector<std::string> names;
   std::shared_ptr<const grpc::AuthContext> auth = context.auth_context();
@@ -78,12 +78,13 @@ class IdentityAuthenticator : public Authenticator {
   }
 
  private:
-  // What a caller shows of himself.
+  // Credentials that a caller presents.
   struct Shown {
     std::string peer;
     std::optional<std::string> token;  // empty where it is malformed
     std::vector<std::string> certificate_names;
-    std::optional<absl::StatusOr<identity::Principal>> local;  // who that is, where it is believed
+    // the local authenticator's answer, if there is one
+    std::optional<absl::StatusOr<identity::Principal>> local;
   };
 
   Shown ShownBy(const grpc::ServerContext& context) const {
@@ -93,7 +94,7 @@ class IdentityAuthenticator : public Authenticator {
     if (first != last) {
       absl::string_view text;
       if (std::next(first) == last) text = {first->second.data(), first->second.size()};
-      // The scheme's case does not matter (RFC 9110).
+      // The scheme is case-insensitive (RFC 9110).
       const bool bearer = absl::StartsWithIgnoreCase(text, kScheme);
       shown.token = bearer ? std::string(text.substr(kScheme.size())) : "";
       return shown;
@@ -104,7 +105,7 @@ class IdentityAuthenticator : public Authenticator {
   }
 
   absl::StatusOr<identity::Principal> Judge(const Shown& shown) const {
-    // Asked for without a token too: a failure then costs what any other does.
+    // Looked up without a token too, so that all failures cost the same.
     std::optional<identity::Principal> who = identity_->FromToken(shown.token.value_or(""));
     if (!shown.token.has_value()) {
       who = identity_->FromCertificate(shown.certificate_names);

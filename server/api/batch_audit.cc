@@ -23,7 +23,7 @@ void AddWork(const v1::Timeline& timeline, audit::Record* record) {
     record->device += (record->device.empty() ? "" : ",") + timeline.device();
 }
 
-// Written when the stream and every operation in it have let go.
+// Written when the stream and every operation of the batch have released it.
 class BatchAudit::Batch {
  public:
   Batch(audit::AuditLog* log, audit::Record record) : log_(log), record_(std::move(record)) {
@@ -32,8 +32,8 @@ class BatchAudit::Batch {
   ~Batch() { log_->Write(std::move(record_)); }
 
   bool full() const { return num_accepted >= kMaxOperations || Now() - begin_ > kMaxAge; }
-  void Ended(const scheduler::Ticket& ticket, const absl::Status& status) {
-    v1::Timeline timeline = ticket.timeline();
+  void Ended(const scheduler::OperationHandle& handle, const absl::Status& status) {
+    v1::Timeline timeline = handle.timeline();
     std::lock_guard lock(mutex_);
     AddWork(timeline, &record_);
     if (status.ok() || record_.outcome != "OK") return;
@@ -41,7 +41,7 @@ class BatchAudit::Batch {
     record_.reason = ReasonNameOf(status);
   }
 
-  int64_t num_accepted = 0;  // the stream's thread alone
+  int64_t num_accepted = 0;  // only the stream's thread
 
  private:
   audit::AuditLog* const log_;
@@ -50,14 +50,16 @@ class BatchAudit::Batch {
   audit::Record record_;  // guarded by mutex_
 };
 
-void BatchAudit::Accepted(const std::shared_ptr<scheduler::Ticket>& ticket) {
+void BatchAudit::Accepted(const std::shared_ptr<scheduler::OperationHandle>& handle,
+                          scheduler::SubmitBatch* batch) {
   if (call_.audit_log() == nullptr) return;
   if (batch_ == nullptr || batch_->full())
     batch_ = std::make_shared<Batch>(call_.audit_log(), call_.NewAuditRecord());
   ++batch_->num_accepted;
-  scheduler::Ticket& operation = *ticket;
+  scheduler::OperationHandle& operation = *handle;
   operation.OnDone(
-      [batch = batch_, ticket](const absl::Status& status) { batch->Ended(*ticket, status); });
+      [batch = batch_, handle](const absl::Status& status) { batch->Ended(*handle, status); },
+      batch);
 }
 
 }  // namespace stride::api

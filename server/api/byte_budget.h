@@ -35,12 +35,12 @@ class ByteBudget {
       std::swap(bytes_, other.bytes_);
       return *this;
     }
-    // A null budget bounds nothing.
+    // With a null budget there is no limit.
     Charge(ByteBudget* budget, TenantId tenant) : budget_(budget), tenant_(std::move(tenant)) {}
     ~Charge() { Set(0).IgnoreError(); }
 
-    // From now on it is so many bytes. More than before: RESOURCE_EXHAUSTED with a retry delay
-    // where there are no more, and nothing changes.
+    // Sets the charge to `bytes`. If it grows beyond the budget: RESOURCE_EXHAUSTED with a retry
+    // delay, and the charge is unchanged.
     absl::Status Set(int64_t bytes);
     int64_t bytes() const { return bytes_; }
 

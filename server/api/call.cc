@@ -46,7 +46,7 @@ void Call::Identified(absl::StatusOr<identity::Principal> caller) {
   if (caller.ok()) caller_ = *std::move(caller);
   if (ReasonOf(status_) != v1::ERROR_REASON_UNAUTHENTICATED) return;
   environment_.counters->AuthenticationFailed();
-  // Those beyond what an address may have are counted, not told one by one.
+  // Failures beyond an address's allowance are counted, not logged one by one.
   if (absl::IsUnauthenticated(status_)) Audit();
 }
 

@@ -24,7 +24,7 @@ absl::Status CallGate::Enter(const TenantId& tenant) {
   absl::MutexLock lock(&mutex_);
   if (num_calls_ >= max_) return TooMany(max_, " for all tenants together");
   auto it = calls_.try_emplace(tenant, 0).first;
-  // Where it is zero it was just added, and no limit is.
+  // A count of zero was just added, and no limit is zero.
   if (it->second >= max_per_tenant_) return TooMany(max_per_tenant_, "");
   ++it->second;
   ++num_calls_;

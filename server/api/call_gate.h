@@ -9,14 +9,14 @@
 
 namespace stride::api {
 
-// Bounds the calls in progress, of one tenant and of all. Most hold a thread, silent streams
-// included, and all hold memory: no tenant may take it all. Thread-safe.
+// Bounds the calls in flight, of one tenant and of all. Most hold a thread, silent streams
+// included, and all hold memory, so no tenant may use all of it. Thread-safe.
 class CallGate {
  public:
   CallGate(int max_per_tenant, int max) : max_per_tenant_(max_per_tenant), max_(max) {}
 
-  // RESOURCE_EXHAUSTED with a retry delay when the tenant, or all together, have what they may
-  // have; else Leave is owed.
+  // RESOURCE_EXHAUSTED with a retry delay when the tenant's limit, or the total one, is reached.
+  // After OK the caller must call Leave.
   absl::Status Enter(const TenantId& tenant);
   void Leave(const TenantId& tenant);
 

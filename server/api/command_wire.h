@@ -4,14 +4,13 @@
 
 namespace stride::api {
 
-// What the messages of an Execute call come and go by. One thread reads, another may write
-// meanwhile.
+// Transport of an Execute call's messages. One thread reads, another may write at the same time.
 class CommandWire {
  public:
   virtual ~CommandWire() = default;
-  // Blocks. False: there are no more, or nobody is there any more.
+  // Blocks. False: there are no more messages, or the client is gone.
   virtual bool Read(v1::ExecuteRequest* request) = 0;
-  // Blocks while the client does not read. False: nobody is there any more.
+  // Blocks while the client does not read. False: the client is gone.
   virtual bool Write(const v1::ExecuteResponse& response) = 0;
 };
 

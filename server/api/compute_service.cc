@@ -23,7 +23,7 @@ class StreamWire final : public CommandWire {
     return ResponseWriter(&stream_).Write(response);
   }
 
-  // Why there are no more requests, where that is the last one's fault.
+  // The error of the last request, if it ended the stream.
   const absl::Status& status() const { return status_; }
 
  private:
@@ -35,13 +35,13 @@ class StreamWire final : public CommandWire {
 }  // namespace
 
 ComputeServiceAdapter::ComputeServiceAdapter(CallEnvironment* environment,
-                                             scheduler::Engine* engine)
-    : RawService(environment), engine_(engine), run_index_(Asynchronous("ComputeService/Run")) {
+                                             const ComputeServices& services)
+    : RawService(environment), services_(services), run_index_(Asynchronous("ComputeService/Run")) {
   Stream("ComputeService/Execute", [this](Call& call, RawStream* stream) {
-    // Shows the watch of the connection that the daemon takes the messages (stream_bytes.h).
+    // Shows the watch of the connection that the daemon reads the messages (stream_bytes.h).
     stream->SendInitialMetadata();
     StreamWire wire(stream, ByteBudget::Charge(environment_.bytes, call.tenant()));
-    absl::Status status = ExecuteStream(&call, engine_, &wire).Run();
+    absl::Status status = ExecuteStream(&call, services_, &wire).Run();
     return wire.status().ok() ? status : wire.status();
   });
 }

@@ -4,8 +4,8 @@
 #include <grpcpp/support/async_stream.h>
 
 #include "server/api/call.h"
+#include "server/api/compute_services.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/engine.h"
 #include "stride/v1/compute_service.grpc.pb.h"
 
 namespace stride::api {
@@ -16,8 +16,8 @@ class ComputeServiceAdapter final : public RawService<v1::ComputeService::Servic
  public:
   using RunStream = grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-  // Both must outlive the server.
-  ComputeServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine);
+  // All must outlive the server.
+  ComputeServiceAdapter(CallEnvironment* environment, const ComputeServices& services);
 
   // Waits for the next call of Run, which comes when its metadata does: `tag` on `queue`.
   void RequestRun(grpc::ServerContext* context, RunStream* stream,
@@ -26,7 +26,7 @@ class ComputeServiceAdapter final : public RawService<v1::ComputeService::Servic
   }
 
  private:
-  scheduler::Engine* const engine_;
+  const ComputeServices services_;
   const int run_index_;
 };
 

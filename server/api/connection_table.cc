@@ -12,7 +12,7 @@ bool ConnectionTable::Full(const std::string& peer) const {
 }
 
 ConnectionTable::Verdict ConnectionTable::Admit(int fd, const std::string& peer) {
-  // Looking through all is worth it only when a limit seems to be reached.
+  // A sweep over all connections pays only when a limit seems to be reached.
   if (Full(peer)) Sweep();
   if (entries_.size() >= max_connections_) return Verdict::kTooMany;
   if (Full(peer)) return Verdict::kTooManyOfPeer;

@@ -9,9 +9,9 @@
 
 namespace stride::api {
 
-// Counts the connections that live, in all and by peer. gRPC owns their descriptors and tells
-// nobody when it closes one, so the table knows each by descriptor number and inode, and looks
-// whether they still belong together; a socket's inode is its alone. One thread.
+// Counts live connections, in total and by peer. gRPC owns their descriptors and does not report
+// when it closes one. So the table identifies each by descriptor number and inode, and checks
+// whether both still match; an inode belongs to one socket. One thread.
 class ConnectionTable {
  public:
   enum class Verdict { kAdmitted, kTooMany, kTooManyOfPeer };
@@ -21,7 +21,7 @@ class ConnectionTable {
 
   // Counts `fd` from now on until it is closed, unless a limit is reached.
   Verdict Admit(int fd, const std::string& peer);
-  // Those still open.
+  // Number of connections that are still open.
   size_t Sweep();
 
  private:

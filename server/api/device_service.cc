@@ -41,7 +41,7 @@ absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request,
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "page_token",
                         "not a token of this service");
   }
-  std::vector<v1::Device> devices = engine_->ListDevices();
+  std::vector<v1::Device> devices = devices_->List();
   int64_t count = static_cast<int64_t>(devices.size());
   int64_t end = std::min(count, std::min(begin, count) + *page_size);
   for (int64_t i = begin; i < end; ++i) *response->add_devices() = std::move(devices[i]);
@@ -50,12 +50,12 @@ absl::Status DeviceServiceAdapter::List(const v1::ListDevicesRequest& request,
   limits->set_descriptors(max_descriptors_);
   limits->set_open_descriptors(OpenDescriptors());
   limits->set_connections(max_connections_);
-  limits->set_workers(engine_->MostWorkers());
+  limits->set_workers(devices_->MostWorkers());
   return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Device> DeviceServiceAdapter::Find(const std::string& name) {
-  for (v1::Device& device : engine_->ListDevices()) {
+  for (v1::Device& device : devices_->List()) {
     if (NamesDevice(name, device.name(), device.kind(), device.index())) return std::move(device);
   }
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);

@@ -21,9 +21,8 @@ namespace stride::api {
 namespace {
 
 constexpr absl::Duration kShortestRenewal = absl::Milliseconds(100);
-// Commands that are given to the engine in one section of its lock: others wait for it some 0.1 ms
-// at most.
-constexpr size_t kTogether = 16;
+// Commands in one batch. Other calls of the tenant wait for it, some 0.1 ms at most.
+constexpr size_t kMostInBatch = 16;
 
 // The room for more goes once they are answered.
 constexpr size_t kKeptAcks = 1024;
@@ -31,10 +30,10 @@ constexpr size_t kKeptAcks = 1024;
 // Answers that are there wait so long for one that is not: a message costs the client more.
 constexpr absl::Duration kSoon = absl::Microseconds(500);
 
-// Whether the engine takes it without waiting for anything.
-bool IsImmediate(const v1::Command& command) {
+// Whether a batch accepts it.
+bool MayBatch(const v1::Command& command) {
   return command.has_release() ||
-         (command.has_operation() && !command.operation().has_program_call());
+         (command.has_operation() && scheduler::SubmitBatch::Accepts(command.operation()));
 }
 
 absl::Time FromProto(const google::protobuf::Timestamp& time) {
@@ -113,8 +112,8 @@ void SetStatus(const absl::Status& status, v1::CommandResult* result) {
   if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
 }
 
-void Describe(const scheduler::Ticket& ticket, v1::CommandResult* result) {
-  ticket.Describe([result] { return result->add_results()->mutable_array(); });
+void Describe(const scheduler::OperationHandle& handle, v1::CommandResult* result) {
+  handle.Describe([result] { return result->add_results()->mutable_array(); });
 }
 
 // Of a command that waits for nothing.
@@ -161,22 +160,22 @@ absl::Status ExecuteStream::ReadAll() {
 }
 
 bool ExecuteStream::TakeAll(v1::ExecuteRequest* request) {
-  absl::InlinedVector<PendingAck, kTogether> acks;
-  std::unique_ptr<scheduler::Engine::Together> together;
+  absl::InlinedVector<PendingAck, kMostInBatch> acks;
+  std::unique_ptr<scheduler::SubmitBatch> batch;
   for (int i = 0; i < request->commands_size(); ++i) {
     LentCode code;
     absl::Status has_code = code.Lend(request, i);
     const v1::Command& command = request->commands(i);
     const bool more = i + 1 < request->commands_size();
-    const absl::Duration delay = engine_.accounts().UploadDelay(call_.tenant());
-    if (delay > absl::ZeroDuration() || !IsImmediate(command)) {
-      together.reset();
-    } else if (together == nullptr && more) {
-      together = engine_.BeginTogether(call_.tenant());
+    const absl::Duration delay = services_.accounts->UploadDelay(call_.tenant());
+    if (delay > absl::ZeroDuration() || !MayBatch(command)) {
+      batch.reset();
+    } else if (batch == nullptr && more) {
+      batch = services_.operations->BeginSubmitBatch(call_.tenant());
     }
-    Take(command, std::move(has_code), delay, &acks.emplace_back());
-    if (more && acks.size() < kTogether && together != nullptr) continue;
-    together.reset();
+    Take(command, std::move(has_code), delay, batch.get(), &acks.emplace_back());
+    if (more && acks.size() < kMostInBatch && batch != nullptr) continue;
+    batch.reset();
     if (!queue_.Push(absl::MakeSpan(acks), more)) return false;
     acks.clear();
   }
@@ -188,7 +187,7 @@ absl::Status ExecuteStream::TakeSession(const v1::ExecuteRequest& request) {
   if (session_.empty()) return absl::OkStatus();
   auto id = session::ParseSessionName(session_, "session");
   if (!id.ok()) return id.status();
-  auto session = engine_.RenewSession(call_.tenant(), session_);
+  auto session = services_.sessions->Renew(call_.tenant(), session_);
   if (!session.ok()) return session.status();
   absl::Duration ttl = FromProto(session->expire_time()) - WallNow();
   renew_interval_ = std::max(ttl / 3, kShortestRenewal);
@@ -205,7 +204,8 @@ absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) con
 }
 
 void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
-                         absl::Duration upload_delay, PendingAck* ack) {
+                         absl::Duration upload_delay, scheduler::SubmitBatch* batch,
+                         PendingAck* ack) {
   ack->id = command.id();
   if (!has_code.ok() && !command.has_operation()) {
     ack->status = std::move(has_code);
@@ -213,10 +213,12 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
   }
   switch (command.kind_case()) {
     case v1::Command::kOperation:
-      TakeOperation(command, std::move(has_code), upload_delay, ack);
+      TakeOperation(command, std::move(has_code), upload_delay, batch, ack);
       break;
     case v1::Command::kRelease:
-      ack->status = engine_.Release(call_.tenant(), session_, command.release());
+      ack->status = batch != nullptr ? batch->Release(session_, command.release())
+                                     : services_.operations->Release(call_.tenant(), session_,
+                                                                     command.release());
       break;
     case v1::Command::kFetch:
       TakeFetch(command.fetch(), ack);
@@ -232,7 +234,8 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
 }
 
 void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_code,
-                                  absl::Duration upload_delay, PendingAck* ack) {
+                                  absl::Duration upload_delay, scheduler::SubmitBatch* batch,
+                                  PendingAck* ack) {
   const ops::OperationView operation(command.operation());
   absl::StatusOr<SteadyTime> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
@@ -241,37 +244,41 @@ void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_c
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
   bool by_engine = false;
   if (status.ok()) {
-    auto ticket = engine_.Submit(call_.tenant(), session_, operation, *deadline);
-    status = ticket.status();
+    auto handle = batch != nullptr ? batch->Submit(session_, operation, *deadline)
+                                   : services_.operations->Submit(call_.tenant(), session_,
+                                                                  operation, *deadline);
+    status = handle.status();
     by_engine = !status.ok();
-    if (ticket.ok()) {
-      ack->ticket = *std::move(ticket);
+    if (handle.ok()) {
+      ack->handle = *std::move(handle);
       ack->wanted = WantedInline(operation);
-      status = CheckInlineSize(ack->wanted, *ack->ticket);
+      status = CheckInlineSize(ack->wanted, *ack->handle);
     }
     status = PrefixField(status, "operation.");
   }
   if (!status.ok()) {
     operations_->Refused(status);
-    if (!by_engine) engine_.Refuse(call_.tenant(), session_, operation, status);
+    if (!by_engine && batch != nullptr) batch->Refuse(session_, operation, status);
+    if (!by_engine && batch == nullptr)
+      services_.operations->Refuse(call_.tenant(), session_, operation, status);
     ack->status = std::move(status);
-    if (auto unwanted = std::exchange(ack->ticket, nullptr)) unwanted->Cancel();
+    if (auto unwanted = std::exchange(ack->handle, nullptr)) unwanted->Cancel(batch);
     return;
   }
-  operations_->Accepted(*ack->ticket);
-  audit_.Accepted(ack->ticket);
+  operations_->Accepted(*ack->handle, batch);
+  audit_.Accepted(ack->handle, batch);
   if (command.wait() || !ack->wanted.empty()) {
     ack->kind = PendingAck::Kind::kWait;
     ack->timeline = command.wait();
   } else {
-    if (!ack->ticket->NotePending(&ack->pending)) ack->arrays = ack->ticket->Describe();
-    ack->ticket.reset();  // it holds arrays
+    if (!ack->handle->NotePending(&ack->pending, batch)) ack->arrays = ack->handle->Describe(batch);
+    ack->handle.reset();  // it holds arrays
   }
 }
 
 void ExecuteStream::TakeFetch(const v1::Fetch& fetch, PendingAck* ack) {
   // Bound now: what comes later in the stream, or elsewhere, changes nothing of what it reads.
-  auto taken = engine_.BeginFetch(call_.tenant(), session_, fetch.handle());
+  auto taken = services_.arrays->BeginFetch(call_.tenant(), session_, fetch.handle());
   if (!taken.ok()) {
     ack->status = taken.status();
     return;
@@ -327,9 +334,9 @@ bool ExecuteStream::AnswerAfterWait(PendingAck& ack, AckWriter& writer) {
 }
 
 absl::Status ExecuteStream::AddInlineResults(PendingAck& ack, Results* results) {
-  if (AddResults(ack.wanted, ack.ticket->TakeOutcome(ack.wanted), results)) return absl::OkStatus();
+  if (AddResults(ack.wanted, ack.handle->TakeOutcome(ack.wanted), results)) return absl::OkStatus();
   return WaitFor(call_, call_.deadline(), [&](SteadyTime deadline) {
-    return ReadMissing(ack.wanted, *ack.ticket, deadline, results);
+    return ReadMissing(ack.wanted, *ack.handle, deadline, results);
   });
 }
 
@@ -350,13 +357,13 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
       return absl::OkStatus();
     case PendingAck::Kind::kWait: {
       absl::Status status =
-          Await(writer, [&](SteadyTime deadline) { return ack.ticket->Wait(deadline); });
+          Await(writer, [&](SteadyTime deadline) { return ack.handle->Wait(deadline); });
       if (status.ok() && !ack.wanted.empty()) {
         status = AddInlineResults(ack, result->mutable_results());
       } else {
-        Describe(*ack.ticket, result);
+        Describe(*ack.handle, result);
       }
-      if (ack.timeline) *result->mutable_timeline() = ack.ticket->timeline();
+      if (ack.timeline) *result->mutable_timeline() = ack.handle->timeline();
       return PrefixField(status, "operation.");
     }
     case PendingAck::Kind::kFetch: {
@@ -379,7 +386,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
 // A session that was deleted meanwhile shows in the commands that need it.
 void ExecuteStream::RenewWhenDue() {
   if (Now() < renewal_) return;
-  engine_.RenewSession(call_.tenant(), session_).status().IgnoreError();
+  services_.sessions->Renew(call_.tenant(), session_).status().IgnoreError();
   renewal_ = Now() + renew_interval_;
 }
 

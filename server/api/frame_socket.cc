@@ -17,7 +17,7 @@
 namespace stride::api {
 namespace {
 
-// As it lies in memory and travels.
+// The layout in memory and on the wire.
 struct Header {
   uint32_t size = 0;
   uint32_t kind = 0;
@@ -26,9 +26,9 @@ struct Header {
 static_assert(sizeof(Header) == FrameSocket::kHeaderBytes);
 static_assert(std::endian::native == std::endian::little);
 
-// The least that a client must send of a large message.
+// The least rate at which a client must send a large message.
 constexpr size_t kBytesPerSecond = 64 << 10;
-// Slices below it are sent together with the header.
+// Smaller slices are sent together with the header.
 constexpr size_t kSmallBytes = 4096;
 
 absl::Duration TimeoutOf(uint64_t nanoseconds) {
@@ -90,7 +90,7 @@ absl::Status FrameSocket::Fill(size_t size) {
     if (received <= 0 || Late()) return absl::OutOfRangeError("the connection has ended");
     may_end_ = false;
     end_ += static_cast<size_t>(received);
-    // More of it is to come.
+    // The rest of the frame is still to come.
     if (!due_.has_value()) due_ = std::chrono::steady_clock::now() + frame_time_;
   }
   return absl::OkStatus();

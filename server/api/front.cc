@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/api/array_service.h"
 #include "server/api/compute_service.h"
+#include "server/api/compute_services.h"
 #include "server/api/device_service.h"
 #include "server/api/function_service.h"
 #include "server/api/grpc_time.h"
@@ -32,27 +33,28 @@
 #include "server/api/tenant_service.h"
 #include "server/api/ticket_socket.h"
 #include "server/base/surroundings.h"
+#include "server/scheduler/engine.h"
 
 namespace stride::api {
 namespace {
 
-// 4 MiB of payload and what stands around it.
+// 4 MiB of payload and its framing.
 constexpr int kMaxReceiveBytes = (4 << 20) + (64 << 10);
 constexpr int kMaxStreamsPerConnection = 256;
 constexpr int kLeastResetBurst = 100;
-// A connection that says nothing is closed after this.
+// A silent connection is closed after this time.
 constexpr int kHandshakeTimeoutMs = 10000;
 constexpr int kKeepaliveTimeMs = 60000;
 constexpr int kKeepaliveTimeoutMs = 20000;
-// Our clients send no pings of their own; another's may come this often. Each that comes sooner is
-// a strike, and a connection with more than these is ended with GOAWAY (too_many_pings).
+// Our clients send no pings; other clients may send them this often. Each earlier ping is a strike,
+// and a connection with more strikes than this ends with GOAWAY (too_many_pings).
 constexpr int kMinPingIntervalMs = 5000;
 constexpr int kMaxPingStrikes = 2;
-// All that a call says of itself: names, a deadline, a trace. More is refused with
-// RESOURCE_EXHAUSTED before it is looked at.
+// Limit of a call's metadata: names, a deadline, a trace. Larger metadata is RESOURCE_EXHAUSTED
+// before it is read.
 constexpr int kMaxMetadataBytes = 16 << 10;
-// Uploads gain a fifth over the default (measured; with GRPC_EXPERIMENTS=-tcp_read_chunks, which
-// main sets).
+// Uploads are a fifth faster than with the default (measured with
+// GRPC_EXPERIMENTS=-tcp_read_chunks, which main sets).
 constexpr int kReadChunkBytes = 1 << 20;
 
 std::vector<std::string> ServiceNames() {
@@ -72,6 +74,13 @@ std::unique_ptr<Authenticator> AuthenticatorOf(const FrontOptions& options) {
                                    options.trust_local ? std::move(trusting) : nullptr);
 }
 
+ComputeServices ComputeServicesOf(scheduler::Engine& engine) {
+  return {.sessions = &engine.sessions(),
+          .arrays = &engine.arrays(),
+          .operations = &engine.operations(),
+          .accounts = &engine.accounts()};
+}
+
 class FrontImpl final : public Front {
  public:
   FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
@@ -79,25 +88,27 @@ class FrontImpl final : public Front {
         call_gate_(std::max(1, options.max_threads / 2), options.max_threads),
         environment_{authenticator_.get(), &counters_, options.audit, &call_gate_, &bytes_},
         gate_(options.max_bulk_streams),
-        transfer_(engine, &gate_),
-        arrays_(&environment_, engine, &transfer_),
-        compute_(&environment_, engine),
-        runs_(&environment_, engine, &compute_, options.max_threads),
-        devices_(&environment_, engine, sampler, options.max_descriptors,
+        transfer_(&engine->arrays(), &engine->accounts(), &gate_),
+        arrays_(&environment_, &engine->arrays(), &transfer_),
+        compute_(&environment_, ComputeServicesOf(*engine)),
+        runs_(&environment_, &engine->operations(), &engine->accounts(), &compute_,
+              options.max_threads),
+        devices_(&environment_, &engine->devices(), sampler, options.max_descriptors,
                  static_cast<int64_t>(options.listener.max_connections)),
-        functions_(&environment_, engine),
-        jobs_(&environment_, engine),
-        kernels_(&environment_, engine),
-        local_connections_(&environment_, engine, &transfer_, std::max(1, options.max_threads / 8),
+        functions_(&environment_, &engine->functions()),
+        jobs_(&environment_, &engine->jobs(), &engine->accounts()),
+        kernels_(&environment_, &engine->modules()),
+        local_connections_(&environment_, ComputeServicesOf(*engine), &transfer_,
+                           std::max(1, options.max_threads / 8),
                            std::max(1, options.max_threads / 4)),
         local_(&environment_, &local_connections_),
-        programs_(&environment_, engine),
-        regions_(&environment_, engine),
-        sessions_(&environment_, engine),
-        tenants_(&environment_, engine),
-        health_(&environment_, engine),
+        programs_(&environment_, &engine->programs()),
+        regions_(&environment_, &engine->regions()),
+        sessions_(&environment_, &engine->sessions()),
+        tenants_(&environment_, &engine->tenants()),
+        health_(&environment_, &engine->devices()),
         reflection_(&environment_, ServiceNames()),
-        engine_(engine) {}
+        shared_memory_(&engine->regions()) {}
 
   ~FrontImpl() override { Stop(Now()); }
 
@@ -113,7 +124,7 @@ class FrontImpl final : public Front {
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
   void OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bool share_regions);
-  // On the ticket socket's thread.
+  // Runs on the ticket socket's thread.
   absl::StatusOr<TicketSocket::Redeemed> Redeem(std::string_view ticket);
   void Configure(const FrontOptions& options, grpc::ServerBuilder* builder);
   static void Deliver(Acceptor& acceptor, UniqueFd connection, int listening_fd);
@@ -142,7 +153,7 @@ class FrontImpl final : public Front {
   TenantServiceAdapter tenants_;
   HealthService health_;
   ReflectionService reflection_;
-  scheduler::Engine* const engine_;
+  scheduler::RegionService* const shared_memory_;
   std::unique_ptr<TicketSocket> ticket_socket_;   // null: no descriptors are handed out
   std::shared_ptr<grpc::ServerCredentials> tls_;  // null: no TLS
   std::unique_ptr<Acceptor> plain_acceptor_;
@@ -157,8 +168,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   quota.SetMaxThreads(options.max_threads);
   builder->SetResourceQuota(quota);
   builder->SetMaxReceiveMessageSize(kMaxReceiveBytes);
-  // gRPC 1.51 unpacks a message before it looks at its size: half a megabyte that becomes half a
-  // gigabyte would be taken in whole. Arrays hardly shrink, so nothing is lost.
+  // gRPC 1.51 decompresses a message before it checks its size, so half a megabyte could become
+  // half a gigabyte in memory. Arrays hardly shrink by compression.
   for (grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
@@ -172,7 +183,7 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   if (options.stream_window_bytes > 0) {
-    // Without the probe the window stays as it is told here.
+    // Without the probe the window stays at this value.
     builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, options.stream_window_bytes);
   }
@@ -192,7 +203,8 @@ void FrontImpl::Configure(const FrontOptions& options, grpc::ServerBuilder* buil
 
 absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<ListeningSocket> sockets) {
   if (absl::Status status = HeaderGuard::Check(); !status.ok()) return status;
-  // Each takes a thread, however short: as with calls in progress, half of them are left to others.
+  // Each call takes a thread, however short it is: as for calls in progress, half of the threads
+  // stay for other clients.
   HeaderGuard::SetResetBurst(std::max(kLeastResetBurst, options.max_threads / 2));
   HeaderGuard::SetMessageTime(options.message_time);
   if (options.tls.enabled()) {
@@ -226,7 +238,7 @@ absl::Status FrontImpl::Start(const FrontOptions& options, std::vector<Listening
   return absl::OkStatus();
 }
 
-// A daemon that cannot hand out descriptors serves all the same.
+// A daemon that cannot pass descriptors still serves.
 void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bool share_regions) {
   auto local = std::find_if(sockets.begin(), sockets.end(), [](const ListeningSocket& socket) {
     return socket.address.kind == Address::Kind::kUnix && !socket.address.path.empty();
@@ -235,10 +247,10 @@ void FrontImpl::OpenTicketSocket(const std::vector<ListeningSocket>& sockets, bo
   auto socket = TicketSocket::Start(
       local->address.path,
       {.redeem = [this](std::string_view ticket) { return Redeem(ticket); },
-       .hold = [this](const std::string& region) { engine_->HoldRegion(region); },
+       .hold = [this](const std::string& region) { shared_memory_->Hold(region); },
        .let_go =
            [this](const std::string& region, std::shared_ptr<const void> connection) {
-             engine_->LetGoOfRegion(region, std::move(connection));
+             shared_memory_->LetGo(region, std::move(connection));
            }});
   if (!socket.ok()) {
     LogWarning(
@@ -259,7 +271,7 @@ absl::StatusOr<TicketSocket::Redeemed> FrontImpl::Redeem(std::string_view ticket
     return TicketSocket::Redeemed{std::move(owner), fd, ""};
   }
   if (!absl::IsNotFound(connection.status())) return connection.status();
-  auto region = engine_->RedeemRegion(ticket);
+  auto region = shared_memory_->Redeem(ticket);
   if (!region.ok()) return region.status();
   return TicketSocket::Redeemed{std::move(region->owner), region->fd, std::move(region->name)};
 }

@@ -14,55 +14,57 @@
 #include "server/base/unique_fd.h"
 #include "server/identity/identity.h"
 #include "server/metrics/sampler.h"
-#include "server/scheduler/engine.h"
+
+namespace stride::scheduler {
+class Engine;
+}
 
 namespace stride::api {
 
 struct FrontOptions {
   bool trust_tenant_header = false;
-  // Who callers are; null: everybody is believed. Must outlive the front.
+  // Identifies callers; null: trusts every caller. Must outlive the front.
   const identity::Identity* identity = nullptr;
-  // With an identity: callers of this machine without credentials are believed.
+  // With an identity: trusts callers on this machine without credentials.
   bool trust_local = false;
   TlsFiles tls;                      // for TCP; Unix sockets are never encrypted
   audit::AuditLog* audit = nullptr;  // must outlive the front and the engine; may be null
-  int max_bulk_streams =
-      64;  // PutArray and FetchArray calls at once; each may hold tens of megabytes of windows
-  int max_threads =
-      1024;  // calls in progress, most of which hold a thread; beyond it, and for one
-             // tenant beyond half of it, they are refused with RESOURCE_EXHAUSTED.
-             // Beside them a quarter as many local connections, half of them a tenant's
-  // Bytes that a stream may have on its way to us; 0: gRPC's own growth with what the connection
-  // carries.
+  // Concurrent PutArray and FetchArray calls; each may hold tens of megabytes of windows.
+  int max_bulk_streams = 64;
+  // Calls in progress, most of which hold a thread. Calls beyond it, and beyond half of it for one
+  // tenant, are RESOURCE_EXHAUSTED. A quarter as many local connections are allowed in addition,
+  // half of them for one tenant.
+  int max_threads = 1024;
+  // Flow-control window of a stream in bytes; 0: gRPC adapts it to the connection's throughput.
   int stream_window_bytes = 0;
-  // In how long the first message of a call must be complete; large ones have more.
+  // Time limit for the first message of a call; large messages have more time.
   absl::Duration message_time = absl::Minutes(1);
   ListenerLimits listener;
-  int64_t max_descriptors = 0;  // of this process, for clients to see
-  // Memory is shared with clients that come by a Unix socket.
+  int64_t max_descriptors = 0;  // of this process, reported to clients
+  // Shares memory with clients of a Unix socket.
   bool share_regions = false;
 };
 
 // The gRPC server: every service, and the sockets. Thread-safe.
 class Front {
  public:
-  // Serves at once. `engine` and `sampler` must outlive it.
+  // Serves at once. `engine` and `sampler` must outlive the front.
   static absl::StatusOr<std::unique_ptr<Front>> Start(const FrontOptions& options,
                                                       scheduler::Engine* engine,
                                                       metrics::Sampler* sampler,
                                                       std::vector<ListeningSocket> sockets);
   virtual ~Front() = default;
 
-  // Health turns NOT_SERVING; calls are still taken.
+  // Health becomes NOT_SERVING; the front still accepts calls.
   virtual void BeginDrain() = 0;
-  // Takes no more connections, ends watches, lets calls in progress end until `deadline`, then
+  // Accepts no more connections, ends watches, lets calls in progress finish until `deadline`, then
   // cancels them. Idempotent.
   virtual void Stop(SteadyTime deadline) = 0;
 
-  // Where it listens.
+  // The listening addresses.
   virtual std::vector<Address> addresses() const = 0;
-  // One end of a connection that is served like any other, without encryption: for the daemon's own
-  // health call, which may have no client certificate.
+  // Returns one end of an unencrypted connection that is served like any other: for the daemon's
+  // own health call, which may have no client certificate.
   virtual UniqueFd Connect() = 0;
   virtual const RpcCounters& counters() const = 0;
   virtual const Listener::Stats& connections() const = 0;

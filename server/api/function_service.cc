@@ -9,7 +9,7 @@ void FunctionServiceAdapter::AddMethods() {
       "FunctionService/CreateFunction", kContentRequest,
       [this](Call& call, const auto& request, auto* response) {
         audit::Record* record = call.Audit();
-        absl::Status status = Into(engine_->CreateFunction(call.tenant(), request, call.deadline()),
+        absl::Status status = Into(functions_->Create(call.tenant(), request, call.deadline()),
                                    response->mutable_function());
         if (record != nullptr) record->resource = response->function().name();
         return status;
@@ -17,18 +17,17 @@ void FunctionServiceAdapter::AddMethods() {
   Unary<v1::GetFunctionRequest, v1::GetFunctionResponse>(
       "FunctionService/GetFunction", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->GetFunction(call.tenant(), request.name()),
-                    response->mutable_function());
+        return Into(functions_->Get(call.tenant(), request.name()), response->mutable_function());
       });
   Unary<v1::ListFunctionsRequest, v1::ListFunctionsResponse>(
       "FunctionService/ListFunctions", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->ListFunctions(call.tenant(), request), response);
+        return Into(functions_->List(call.tenant(), request), response);
       });
   Unary<v1::DeleteFunctionRequest, v1::DeleteFunctionResponse>(
       "FunctionService/DeleteFunction", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return engine_->DeleteFunction(call.tenant(), request.name());
+        return functions_->Delete(call.tenant(), request.name());
       });
 }
 

@@ -4,8 +4,8 @@
 #include "grpc/support/time.h"
 #include "server/base/steady_time.h"
 
-// Deadlines as gRPC has them, on its monotonic clock: those of std::chrono that it takes and gives
-// besides are on the wall clock.
+// Deadlines for gRPC on its monotonic clock: the std::chrono times that it also accepts and returns
+// are on the wall clock.
 namespace stride::api {
 
 inline gpr_timespec ToGrpcTime(SteadyTime time) {

@@ -34,7 +34,8 @@ bool HeaderBlocks::BeginFrame() {
   skip_ = uint64_t{frame_[0]} << 16 | uint64_t{frame_[1]} << 8 | frame_[2];
   uint8_t type = frame_[3], flags = frame_[4];
   if (type == kRstStream) ++num_resets_;
-  // A block that is interrupted counts on: gRPC ends such connections, and we need not rely on it.
+  // An interrupted block still counts. gRPC ends such connections, but this code does not rely on
+  // that.
   if (type != kHeaders && type != kContinuation) return true;
   block_bytes_ += skip_;
   ++block_frames_;

@@ -28,7 +28,7 @@
 #include "server/base/surroundings.h"
 
 #ifdef STRIDE_PORTABLE
-// gRPC and OpenSSL are archives: the linker puts us between them (--wrap).
+// gRPC and OpenSSL are archives: the linker redirects their calls to these functions (--wrap).
 #define STRIDE_OURS(name) __wrap_##name
 extern "C" int __real_close(int);
 extern "C" ssize_t __real_recvmsg(int, msghdr*, int);
@@ -36,7 +36,7 @@ extern "C" ssize_t __real_sendmsg(int, const msghdr*, int);
 extern "C" int __real_SSL_read(SSL*, void*, int);
 extern "C" int __real_SSL_write(SSL*, const void*, int);
 #else
-// The executable's functions go before those of the libraries that it loads.
+// The executable's functions take precedence over those of shared libraries.
 #define STRIDE_OURS(name) name
 #endif
 
@@ -45,15 +45,15 @@ namespace {
 
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 constexpr std::chrono::seconds kMessageTime(60);
-// How often a connection's messages are looked at for those that are late.
+// How often a connection's messages are checked for late ones.
 constexpr std::chrono::seconds kLateInterval(1);
-// Smaller changes of a connection's bytes are not added to the account of all connections.
+// Smaller changes of a connection's bytes are not added to the total of all connections.
 constexpr int64_t kGrain = 16 << 10;
 
 std::atomic<int64_t> num_ended{0};
 
-// Why connections are ended. One that attacks connects again at once: a line now and then is
-// enough.
+// Why connections are ended. An attacker reconnects at once, so the log gets a line only now and
+// then.
 class Reason {
  public:
   explicit Reason(const char* text) : text_(text) {}
@@ -114,11 +114,11 @@ ResetBudget& Budget() {
   return budget;
 }
 
-// gRPC reads a connection on one thread at a time, and writes on one, so that hardly anybody waits
-// for the lock.
+// gRPC reads a connection on one thread at a time, and writes on one, so the lock is rarely
+// contended.
 class Watched {
  public:
-  // `peer`: whose bytes they are. `account`: whose resets.
+  // `peer`: the account of its bytes. `account`: the account of its resets.
   Watched(std::string peer, std::string account)
       : peer_(std::move(peer)), account_(std::move(account)) {}
   ~Watched() { Over(); }
@@ -154,7 +154,7 @@ class Watched {
     Account();
   }
 
-  // The connection is: gRPC holds nothing of it, and nothing more comes.
+  // The connection is over: gRPC holds none of its bytes, and no more will arrive.
   void Over() {
     std::lock_guard lock(mutex_);
     ended_ = true;
@@ -175,7 +175,7 @@ class Watched {
   std::mutex mutex_;
   HeaderBlocks blocks_;
   StreamBytes streams_;
-  int64_t told_ = 0;  // to the account of all
+  int64_t told_ = 0;  // bytes added to the total so far
   StreamBytes::Time next_look_;
   bool ended_ = false;
 };
@@ -185,7 +185,7 @@ class Descriptors {
  public:
   struct Entry {
     std::shared_ptr<Watched> watched;              // null: encrypted
-    std::shared_ptr<const std::string> encrypted;  // then its peer
+    std::shared_ptr<const std::string> encrypted;  // peer of an encrypted connection
   };
 
   void Add(int fd, Entry entry) {
@@ -222,7 +222,8 @@ Descriptors& Plain() {
   return descriptors;
 }
 
-// look(bytes, size) for each part of the first `size` bytes of a message, until it says no.
+// Calls look(bytes, size) for each part of the first `size` bytes of a message, until it returns
+// false.
 template <typename Look>
 bool EachPart(const msghdr& message, size_t size, Look look) {
   for (size_t i = 0; i < message.msg_iovlen && size > 0; ++i) {
@@ -247,7 +248,7 @@ int Index() {
   return index;
 }
 
-// What follows this TLS connection goes with it.
+// Counts received bytes of a TLS connection, whose state is destroyed with it. False: it must end.
 bool FineEncrypted(SSL* ssl, const void* bytes, size_t size) {
   auto* watched = static_cast<Watched*>(SSL_get_ex_data(ssl, Index()));
   if (watched == nullptr) {
@@ -346,7 +347,7 @@ int64_t HeaderGuard::ended() { return num_ended; }
 extern "C" {
 
 ABSL_ATTRIBUTE_NOINLINE __attribute__((visibility("default"))) int STRIDE_OURS(close)(int fd) {
-  // Before the number can be another connection's.
+  // Before the descriptor number can belong to another connection.
   stride::api::Plain().Remove(fd);
   return stride::api::NextClose(fd);
 }

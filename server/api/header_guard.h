@@ -22,24 +22,25 @@ namespace stride::api {
 // All other sockets of the process are read as ever. Any thread.
 class HeaderGuard {
  public:
-  // FAILED_PRECONDITION: gRPC would read past us, since something stands before us in turn.
+  // FAILED_PRECONDITION: another library's functions take precedence over these, so gRPC's reads
+  // would not be checked.
   static absl::Status Check();
 
-  // `fd` is a client's connection, about to be handed to gRPC, whose bytes are HTTP/2 as they are.
-  // `peer` is whose account it is, and for the log.
+  // `fd`: a client's unencrypted connection, before it is passed to gRPC. `peer`: the account of
+  // its bytes and resets, and its name in the log.
   static void Watch(int fd, const std::string& peer);
   // Names the peer of an encrypted connection. The server's end of each TLS connection is watched.
   static void WatchEncrypted(int fd, const std::string& peer);
 
-  // How many calls a peer may cancel at once.
+  // Sets the number of calls that a peer may cancel at once.
   static void SetResetBurst(int burst);
 
-  // In how long the first message of a call must be complete.
+  // Sets the time within which the first message of a call must be complete.
   static void SetMessageTime(absl::Duration time);
 
-  // The bytes that all connections hold now.
+  // Bytes that all connections hold now.
   static int64_t held_bytes();
-  // Connections that were ended, since the process started.
+  // Number of connections ended since the process started.
   static int64_t ended();
 };
 

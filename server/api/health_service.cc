@@ -20,11 +20,11 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// How old the news of a watcher may be.
+// Maximum age of a watcher's state.
 constexpr std::chrono::milliseconds kWatchInterval(100);
-// Each holds a thread, for strangers too.
+// Each watch holds a thread, also for unauthenticated callers.
 constexpr int kMaxWatches = 64;
-// A name, and what a newer contract may add.
+// A name, and fields of a newer contract.
 constexpr size_t kMaxRequestBytes = 4 << 10;
 
 grpc::Status Parse(const grpc::ByteBuffer& bytes, HealthCheckRequest* request) {
@@ -65,7 +65,7 @@ void HealthService::BeginDrain() {
 }
 
 bool HealthService::SomeDeviceServes() {
-  for (const v1::Device& device : engine_->ListDevices()) {
+  for (const v1::Device& device : devices_->List()) {
     if (device.state() == v1::Device::STATE_SERVING) return true;
   }
   return false;
@@ -77,7 +77,7 @@ HealthService::State HealthService::StateOf(const std::string& name) {
   };
   if (name.empty()) return serving(SomeDeviceServes());
   if (IsOurService(name)) return serving(!NeedsDevice(name) || SomeDeviceServes());
-  for (const v1::Device& device : engine_->ListDevices()) {
+  for (const v1::Device& device : devices_->List()) {
     if (NamesDevice(name, device.name(), device.kind(), device.index()))
       return serving(device.state() == v1::Device::STATE_SERVING);
   }
@@ -147,7 +147,7 @@ grpc::Status HealthService::Watch(grpc::ServerContext* context, const grpc::Byte
       grpc::ByteBuffer answer;
       if (!SerializeResponse(response, &answer).ok() || !writer->Write(answer)) break;
     }
-    // What is left to tell after this is the end of the connection.
+    // After this, the only remaining event is the end of the connection.
     if (environment_.stopping)
       return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the daemon is stopping");
     Rest();

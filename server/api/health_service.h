@@ -11,24 +11,24 @@
 
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/api/call.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/device_service.h"
 
 namespace stride::api {
 
-// grpc.health.v1, telling the present state of the devices rather than a remembered one. Names: ""
-// is the daemon, a `stride.v1.` service can work now, `devices/{id}` is one device. The daemon,
-// ComputeService and JobService need a serving device. All are NOT_SERVING from BeginDrain on.
-// Needs no authentication, so it receives messages of unknown callers. gRPC receives them, and only
-// small ones are parsed. For a request of a newer contract, the known fields decide the answer.
+// grpc.health.v1, which reports the present state of the devices. Names: "" is the daemon, a
+// `stride.v1.` service can work now, `devices/{id}` is one device. The daemon, ComputeService and
+// JobService need a serving device. All are NOT_SERVING from BeginDrain on. Needs no
+// authentication, so it receives messages of unknown callers. gRPC receives them, and only small
+// ones are parsed. For a request of a newer contract, the known fields decide the answer.
 class HealthService final : public grpc::Service {
  public:
   // Both must outlive the server.
-  HealthService(CallEnvironment* environment, scheduler::Engine* engine)
-      : environment_(*environment), engine_(engine) {
+  HealthService(CallEnvironment* environment, scheduler::DeviceService* devices)
+      : environment_(*environment), devices_(devices) {
     AddMethods();
   }
 
-  // For good; watchers are told at once.
+  // Permanent; notifies watchers at once.
   void BeginDrain();
 
  private:
@@ -37,14 +37,14 @@ class HealthService final : public grpc::Service {
   grpc::Status Check(const grpc::ByteBuffer& request, grpc::ByteBuffer* response);
   grpc::Status Watch(grpc::ServerContext* context, const grpc::ByteBuffer& request,
                      grpc::ServerWriter<grpc::ByteBuffer>* writer);
-  // SERVICE_UNKNOWN for a name that is not ours.
+  // SERVICE_UNKNOWN for an unknown name.
   State StateOf(const std::string& name);
   bool SomeDeviceServes();
-  // Until the state may have changed.
+  // Sleeps until the state may have changed.
   void Rest();
 
   CallEnvironment& environment_;
-  scheduler::Engine* const engine_;
+  scheduler::DeviceService* const devices_;
   std::atomic<bool> draining_{false};
   std::atomic<int> num_watches_{0};
   std::mutex mutex_;

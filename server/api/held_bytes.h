@@ -16,12 +16,13 @@ namespace stride::api {
 class HeldBytes {
  public:
   static constexpr int64_t kBytes = int64_t{192} << 20;
-  // No connection ends that has less.
+  // A connection with fewer bytes is never ended.
   static constexpr int64_t kAlways = 128 << 10;
 
   explicit HeldBytes(int64_t max_bytes = kBytes) : max_bytes_(max_bytes) {}
 
-  // A connection of `peer` that had `before` has `now`. False: that is too much, and it must end.
+  // Changes a connection of `peer` from `before` to `now` bytes. False: that is too much, and the
+  // connection must end.
   bool Change(const std::string& peer, int64_t before, int64_t now);
   int64_t total() const;
 

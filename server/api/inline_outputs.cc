@@ -24,15 +24,16 @@ std::vector<bool> WantedInline(const ops::OperationView& operation) {
   return wanted;
 }
 
-absl::Status CheckInlineSize(const std::vector<bool>& wanted, const scheduler::Ticket& ticket) {
+absl::Status CheckInlineSize(const std::vector<bool>& wanted,
+                             const scheduler::OperationHandle& handle) {
   int64_t total = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i]) total += ticket.OutputBytes(static_cast<int>(i)) + kResultOverhead;
+    if (wanted[i]) total += handle.OutputBytes(static_cast<int>(i)) + kResultOverhead;
   }
   return total > kMaxMessageBytes ? InlineTooLarge("outputs", total) : absl::OkStatus();
 }
 
-bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outcome,
+bool AddResults(const std::vector<bool>& wanted, scheduler::OperationHandle::Outcome outcome,
                 Results* results) {
   bool complete = true;
   for (size_t i = 0; i < outcome.arrays.size(); ++i) {
@@ -46,12 +47,12 @@ bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outc
   return complete;
 }
 
-absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::Ticket& ticket,
+absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& handle,
                          SteadyTime deadline, Results* results) {
   for (int i = 0; i < results->size() && i < static_cast<int>(wanted.size()); ++i) {
     v1::Result* result = results->Mutable(i);
     if (!wanted[i] || result->has_inline_array()) continue;
-    auto value = ticket.ReadInline(i, deadline);
+    auto value = handle.ReadInline(i, deadline);
     if (!value.ok()) return value.status();
     *result->mutable_inline_array() = *std::move(value);
   }

@@ -10,7 +10,7 @@
 #include "google/protobuf/repeated_ptr_field.h"
 #include "server/base/steady_time.h"
 #include "server/ops/operation_view.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/operation_handle.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
 
@@ -24,14 +24,15 @@ std::vector<bool> WantedInline(const ops::OperationView& operation);
 
 // Sizes are known from acceptance on, so that results too large for their reply are refused before
 // they are computed: SIZE_LIMIT.
-absl::Status CheckInlineSize(const std::vector<bool>& wanted, const scheduler::Ticket& ticket);
+absl::Status CheckInlineSize(const std::vector<bool>& wanted,
+                             const scheduler::OperationHandle& handle);
 
 using Results = google::protobuf::RepeatedPtrField<v1::Result>;
-// Of a ticket that has succeeded: one result for each output, with the bytes of the wanted ones.
-// False: of some of these bytes that takes a wait, which ReadMissing is for.
-bool AddResults(const std::vector<bool>& wanted, scheduler::Ticket::Outcome outcome,
+// Adds one result for each output of a successful operation, with the bytes of the wanted ones.
+// False: some of these bytes need a wait; ReadMissing reads them.
+bool AddResults(const std::vector<bool>& wanted, scheduler::OperationHandle::Outcome outcome,
                 Results* results);
-absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::Ticket& ticket,
+absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& handle,
                          SteadyTime deadline, Results* results);
 
 // SIZE_LIMIT: results of `size` bytes do not fit one message.

@@ -26,7 +26,7 @@ absl::Status CheckJob(const v1::Job& job) {
 }  // namespace
 
 bool JobServiceAdapter::Ended(Call& call, const std::string& name) {
-  auto job = engine_->GetJob(call.tenant(), name);
+  auto job = jobs_->Get(call.tenant(), name);
   return job.ok() && IsFinal(job->state());
 }
 
@@ -35,7 +35,7 @@ absl::Status JobServiceAdapter::Watch(Call& call, const v1::WatchJobRequest& req
   uint64_t sequence = request.after_sequence();
   for (;;) {
     SteadyTime slice = Now() + kPollInterval;
-    auto events = engine_->NextJobEvents(call.tenant(), request.name(), sequence, slice);
+    auto events = jobs_->NextEvents(call.tenant(), request.name(), sequence, slice);
     if (!events.ok() && !absl::IsDeadlineExceeded(events.status())) return events.status();
     // Nothing new: either the wait was over, or a final job has nothing more to tell.
     if (events.ok() && events->empty() && Now() < slice && Ended(call, request.name())) {
@@ -59,32 +59,31 @@ void JobServiceAdapter::AddMethods() {
       [this](Call& call, const auto& request, auto* response) {
         if (absl::Status status = CheckJob(request.job()); !status.ok()) return status;
         audit::Record* record = call.Audit();
-        absl::Status rate = call.AwaitUploadRate(engine_->accounts().UploadDelay(call.tenant()));
+        absl::Status rate = call.AwaitUploadRate(accounts_->UploadDelay(call.tenant()));
         if (!rate.ok()) return rate;
-        absl::Status status =
-            Into(engine_->CreateJob(call.tenant(), request), response->mutable_job());
+        absl::Status status = Into(jobs_->Create(call.tenant(), request), response->mutable_job());
         if (record != nullptr) record->resource = response->job().name();
         return status;
       });
   Unary<v1::GetJobRequest, v1::GetJobResponse>(
       "JobService/GetJob", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->GetJob(call.tenant(), request.name()), response->mutable_job());
+        return Into(jobs_->Get(call.tenant(), request.name()), response->mutable_job());
       });
   Unary<v1::ListJobsRequest, v1::ListJobsResponse>(
       "JobService/ListJobs", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->ListJobs(call.tenant(), request), response);
+        return Into(jobs_->List(call.tenant(), request), response);
       });
   Unary<v1::CancelJobRequest, v1::CancelJobResponse>(
       "JobService/CancelJob", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->CancelJob(call.tenant(), request.name()), response->mutable_job());
+        return Into(jobs_->Cancel(call.tenant(), request.name()), response->mutable_job());
       });
   Unary<v1::DeleteJobRequest, v1::DeleteJobResponse>(
       "JobService/DeleteJob", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return engine_->DeleteJob(call.tenant(), request.name());
+        return jobs_->Delete(call.tenant(), request.name());
       });
   Responses<v1::WatchJobRequest>("JobService/WatchJob", kControlRequest,
                                  [this](Call& call, const auto& request, ResponseWriter* writer) {

@@ -4,7 +4,8 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/job_service.h"
+#include "server/session/tenant_accounts.h"
 #include "stride/v1/job_service.grpc.pb.h"
 
 namespace stride::api {
@@ -12,9 +13,10 @@ namespace stride::api {
 // The adapter of JobService. A watch holds its thread and looks for the client every 50 ms.
 class JobServiceAdapter final : public RawService<v1::JobService::Service> {
  public:
-  // Both must outlive the server.
-  JobServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine)
-      : RawService(environment), engine_(engine) {
+  // All must outlive the server.
+  JobServiceAdapter(CallEnvironment* environment, scheduler::JobService* jobs,
+                    session::TenantAccounts* accounts)
+      : RawService(environment), jobs_(jobs), accounts_(accounts) {
     AddMethods();
   }
 
@@ -23,7 +25,8 @@ class JobServiceAdapter final : public RawService<v1::JobService::Service> {
   bool Ended(Call& call, const std::string& name);
   absl::Status Watch(Call& call, const v1::WatchJobRequest& request, ResponseWriter* writer);
 
-  scheduler::Engine* const engine_;
+  scheduler::JobService* const jobs_;
+  session::TenantAccounts* const accounts_;  // for the upload rate
 };
 
 }  // namespace stride::api

@@ -9,7 +9,7 @@ void KernelServiceAdapter::AddMethods() {
       "KernelService/CreateModule", kContentRequest,
       [this](Call& call, const auto& request, auto* response) {
         audit::Record* record = call.Audit();
-        absl::Status status = Into(engine_->CreateModule(call.tenant(), request, call.deadline()),
+        absl::Status status = Into(modules_->Create(call.tenant(), request, call.deadline()),
                                    response->mutable_module());
         if (record != nullptr) record->resource = response->module().name();
         return status;
@@ -17,17 +17,17 @@ void KernelServiceAdapter::AddMethods() {
   Unary<v1::GetModuleRequest, v1::GetModuleResponse>(
       "KernelService/GetModule", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->GetModule(call.tenant(), request.name()), response->mutable_module());
+        return Into(modules_->Get(call.tenant(), request.name()), response->mutable_module());
       });
   Unary<v1::ListModulesRequest, v1::ListModulesResponse>(
       "KernelService/ListModules", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return Into(engine_->ListModules(call.tenant(), request), response);
+        return Into(modules_->List(call.tenant(), request), response);
       });
   Unary<v1::DeleteModuleRequest, v1::DeleteModuleResponse>(
       "KernelService/DeleteModule", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return engine_->DeleteModule(call.tenant(), request.name());
+        return modules_->Delete(call.tenant(), request.name());
       });
 }
 

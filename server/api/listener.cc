@@ -24,7 +24,7 @@ constexpr int kExhaustedPauseMs = 20;
 
 UniqueFd OpenReserve() { return UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-// Whom to count it under.
+// The peer for the counts of a connection.
 std::string PeerOf(int fd) {
   sockaddr_storage storage{};
   socklen_t size = sizeof(storage);
@@ -105,8 +105,8 @@ void Listener::AcceptSome(const ListeningSocket& socket) {
       poll(nullptr, 0, kExhaustedPauseMs);
       return;
     } else if (errno != EINTR && errno != ECONNABORTED) {
-      // EAGAIN: the queue is empty. Anything else is an error of one connection, which accept
-      // reports in its place.
+      // EAGAIN: the queue is empty. Any other error belongs to one connection, which accept reports
+      // in its place.
       return;
     }
   }

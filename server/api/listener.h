@@ -17,13 +17,13 @@ namespace stride::api {
 
 struct ListenerLimits {
   size_t max_connections = 1024;
-  size_t max_per_peer = 512;  // of one IP address, or of one user on a Unix socket
+  size_t max_per_peer = 512;  // per IP address, or per user on a Unix socket
 };
 
-// Accepts connections on its own thread and hands them on. It exists because gRPC 1.51's own loop
-// stops for good once descriptors run out (CVE-2023-4785): this one bounds what it admits, and out
-// of descriptors still takes each connection and closes it, so that the queue empties and clients
-// know.
+// Accepts connections on its own thread and delivers them. gRPC 1.51's own loop stops for good once
+// descriptors run out (CVE-2023-4785). This one bounds the connections that it admits. Without free
+// descriptors it still accepts each connection and closes it, so that the queue empties and clients
+// get an error.
 class Listener {
  public:
   struct Stats {
@@ -32,8 +32,8 @@ class Listener {
     std::atomic<int64_t> refused_peer{0};       // over max_per_peer
     std::atomic<int64_t> refused_exhausted{0};  // no descriptor left
   };
-  // Called on the listener's thread; must not block. `peer` is whom the connection is counted
-  // under.
+  // Called on the listener's thread; must not block. `peer`: key under which the connection is
+  // counted.
   using Deliver =
       std::function<void(UniqueFd connection, int listening_fd, const std::string& peer)>;
 
@@ -42,7 +42,8 @@ class Listener {
   // Stops.
   ~Listener();
 
-  // Closes the listening sockets and removes their files; what was handed on lives on. Idempotent.
+  // Closes the listening sockets and removes their files; delivered connections stay open.
+  // Idempotent.
   void Stop();
 
   const std::vector<ListeningSocket>& sockets() const { return sockets_; }
@@ -51,7 +52,7 @@ class Listener {
  private:
   Listener(std::vector<ListeningSocket> sockets, ListenerLimits limits, Deliver deliver);
   void Run();
-  // Accepts what waits, a bounded number at once so that sockets take turns.
+  // Accepts waiting connections, a bounded number at once so that sockets take turns.
   void AcceptSome(const ListeningSocket& socket);
   void Admit(UniqueFd connection, const ListeningSocket& socket);
   // Uses the reserved descriptor to take one connection off the queue and close it. False when
@@ -61,7 +62,7 @@ class Listener {
   std::vector<ListeningSocket> sockets_;
   const Deliver deliver_;
   ConnectionTable table_;
-  UniqueFd reserve_;  // held so that there is one to give up
+  UniqueFd reserve_;  // a spare descriptor for ShedOne
   UniqueFd stop_;     // eventfd
   Stats stats_;
   std::thread thread_;

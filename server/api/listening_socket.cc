@@ -41,7 +41,7 @@ sockaddr_un UnixName(const std::string& path) {
   return name;
 }
 
-// Removes the file of a daemon that died; leaves anything else.
+// Removes the socket file of a daemon that died; leaves other files.
 absl::Status RemoveStaleSocket(const Address& address) {
   struct stat info;
   if (lstat(address.path.c_str(), &info) != 0) return absl::OkStatus();
@@ -64,7 +64,7 @@ absl::Status BindUnix(int fd, const Address& address) {
   sockaddr_un name = UnixName(address.path);
   if (bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0)
     return Error(errno, "binding", address);
-  // Nobody can connect before listen(), so that no other mode is ever in force.
+  // No client can connect before listen(), so that no other mode is ever in force.
   if (chmod(address.path.c_str(), kSocketMode) != 0)
     return Error(errno, "setting the mode of", address);
   return absl::OkStatus();
@@ -159,7 +159,7 @@ absl::StatusOr<ListeningSocket> AdoptSocket(UniqueFd fd, Reach reach, bool owned
 
 void RemoveSocketFile(const ListeningSocket& socket) {
   if (!socket.owned) return;
-  // A successor may have replaced the file. Its socket then answers, and ours is closed by now.
+  // A later daemon may have replaced the file. Its socket then answers, and ours is closed by now.
   UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un name = UnixName(socket.address.path);
   bool dead = connect(probe.get(), reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0 &&

@@ -16,20 +16,20 @@
 
 namespace stride::api {
 
-// The frames of a call that has several, from the first one on.
+// Reads the frames of a call with several frames, from the first one on.
 class FrameReader {
  public:
   FrameReader(FrameSocket* socket, const Frame& first, v1::LocalFrame kind, v1::LocalFrame end)
       : socket_(*socket), kind_(kind), end_(end), frame_(first) {}
 
-  // False: the last has come, or `status` says why there is no next.
+  // False: the last frame was read, or `status` says why there is no next.
   bool Next();
   const Frame& frame() const { return frame_; }
   bool Fail(absl::Status status) {
     status_ = std::move(status);
     return false;
   }
-  // Reads and forgets what is left. False: the last one does not come.
+  // Reads and discards the remaining frames. False: the last one does not arrive.
   bool Skip();
 
   // OUT_OF_RANGE: the connection has ended.
@@ -60,18 +60,18 @@ absl::Status Parse(const Frame& frame, const RequestLimits& limits, ByteBudget::
                       message);
 }
 
-// `where`: where in a connection's order of frames it came.
+// `where`: the frame's position in the connection.
 absl::Status WrongKind(std::string_view where) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind",
                       absl::StrCat("a frame of this kind does not belong ", std::string(where)));
 }
 
-// OK once it has ended, well or not. Otherwise why nobody waits for that any more.
-absl::Status AwaitEnd(const Call& call, scheduler::Ticket& ticket) {
+// Waits for the end of the operation. Returns an error only when the client no longer waits for it.
+absl::Status AwaitEnd(const Call& call, scheduler::OperationHandle& handle) {
   for (;;) {
     const SteadyTime until = std::min(call.deadline(), Now() + kPollInterval);
-    ticket.Wait(until).IgnoreError();
-    if (ticket.done()) return absl::OkStatus();
+    handle.Wait(until).IgnoreError();
+    if (handle.done()) return absl::OkStatus();
     if (call.cancelled() || Now() >= call.deadline()) return call.EndOfWait();
   }
 }
@@ -146,12 +146,12 @@ bool FrameReader::Skip() {
   return true;
 }
 
-LocalConnection::LocalConnection(CallEnvironment* environment, scheduler::Engine* engine,
+LocalConnection::LocalConnection(CallEnvironment* environment, const ComputeServices& services,
                                  ArrayTransfer* transfer, const TenantId& tenant,
                                  Authenticator::Again authenticate, std::string peer,
                                  UniqueFd socket)
     : environment_(*environment),
-      engine_(engine),
+      services_(services),
       transfer_(*transfer),
       socket_(std::move(socket), absl::Minutes(1), absl::Minutes(1),
               ByteBudget::Charge(environment->bytes, tenant)),
@@ -169,7 +169,7 @@ void LocalConnection::Serve() {
     bool more = false;
     try {
       more = ServeOne(*frame);
-    } catch (const std::system_error& error) {  // no thread to be had
+    } catch (const std::system_error& error) {  // no thread available
       Refuse(TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA, error.what(),
                       kRetryDelay));
     }
@@ -180,8 +180,8 @@ void LocalConnection::Serve() {
   socket_.Shutdown();
 }
 
-// Either this sees no call, or Serve sees at the end of its call that it was asked to end. A call
-// that begins in between has been sent already, and can be read in spite of the end.
+// Either this function finds no call in progress, or Serve sees at the end of its call that it must
+// end. A call that begins in between has already been sent, and can still be read.
 void LocalConnection::EndSoon() {
   ending_ = true;
   if (!busy_) socket_.StopReading();
@@ -241,15 +241,15 @@ bool LocalConnection::ServeRun(const Frame& frame) {
 
 absl::Status LocalConnection::Run(Call& call, const v1::RunRequest& request,
                                   v1::RunResponse* response) {
-  RunOperation operation(engine_, &request, response);
+  RunOperation operation(services_.operations, &request, response);
   absl::Status status = operation.Check();
-  if (status.ok()) status = operation.Submit(call, engine_->accounts().UploadDelay(call.tenant()));
-  if (status.ok()) status = AwaitEnd(call, *operation.ticket());
+  if (status.ok()) status = operation.Submit(call, services_.accounts->UploadDelay(call.tenant()));
+  if (status.ok()) status = AwaitEnd(call, *operation.handle());
   bool complete = true;
   if (status.ok()) status = operation.TakeResults(&complete);
   if (status.ok() && !complete) status = operation.ReadTheRest(call.deadline());
-  // Nobody waits for it any more.
-  if (!status.ok() && operation.ticket() != nullptr) operation.ticket()->Cancel();
+  // The client no longer waits for the operation.
+  if (!status.ok() && operation.handle() != nullptr) operation.handle()->Cancel();
   operation.Audit(call);
   return status;
 }
@@ -259,7 +259,7 @@ bool LocalConnection::ServeExecute(const Frame& frame) {
   Call call(environment_, &caller_, SteadyTime::InfiniteFuture(), "ComputeService/Execute");
   ExecuteWire wire(&socket_, &frames, ByteBudget::Charge(environment_.bytes, call.tenant()));
   absl::Status status = call.status();
-  if (status.ok()) status = ExecuteStream(&call, engine_, &wire).Run();
+  if (status.ok()) status = ExecuteStream(&call, services_, &wire).Run();
   if (absl::IsOutOfRange(frames.status())) {
     if (status.ok()) status = call.EndOfWait();
   } else if (!frames.status().ok()) {

@@ -13,15 +13,15 @@
 namespace stride::api {
 namespace {
 
-// 160 bits, as of a region's ticket.
+// 160 bits, as in a region's ticket.
 constexpr int kTicketBytes = 32;
 
 }  // namespace
 
-LocalConnections::LocalConnections(CallEnvironment* environment, scheduler::Engine* engine,
+LocalConnections::LocalConnections(CallEnvironment* environment, const ComputeServices& services,
                                    ArrayTransfer* transfer, int max_per_tenant, int max)
     : environment_(*environment),
-      engine_(engine),
+      services_(services),
       transfer_(transfer),
       gate_(max_per_tenant, max),
       threads_(max) {}
@@ -51,7 +51,7 @@ absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
   UniqueFd ours(ends[0]), theirs(ends[1]);
   Guest guest = std::move(it->second);
   guests_.erase(it);
-  connections_.emplace_back(&environment_, engine_, transfer_, guest.tenant,
+  connections_.emplace_back(&environment_, services_, transfer_, guest.tenant,
                             std::move(guest.authenticate), std::move(guest.peer), std::move(ours));
   threads_.Run([this, tenant = std::move(guest.tenant),
                 connection = std::prev(connections_.end())] { Serve(connection, tenant); });
@@ -61,7 +61,7 @@ absl::StatusOr<UniqueFd> LocalConnections::Redeem(std::string_view secret) {
 void LocalConnections::Serve(Connections::iterator connection, const TenantId& tenant) {
   connection->Serve();
   gate_.Leave(tenant);
-  Connections over;  // goes without the lock
+  Connections over;  // destroyed without the lock
   absl::MutexLock lock(&mutex_);
   over.splice(over.end(), connections_, connection);
 }

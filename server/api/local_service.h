@@ -12,13 +12,13 @@ namespace stride::api {
 // The adapter of LocalService.
 class LocalServiceAdapter final : public RawService<v1::LocalService::Service> {
  public:
-  // Both must outlive the server.
+  // Both arguments must outlive the server.
   LocalServiceAdapter(CallEnvironment* environment, LocalConnections* connections)
       : RawService(environment), connections_(*connections) {
     AddMethods();
   }
 
-  // Where TicketSocket listens. Before the first call; without it there are no connections.
+  // Path of the TicketSocket. Set before the first call; without it there are no connections.
   void set_socket_path(std::string path) { socket_path_ = std::move(path); }
 
  private:

@@ -4,8 +4,8 @@
 
 namespace stride::api {
 
-// To the process's log. They keep the logging library's headers out of files that also parse
-// gRPC's.
+// Write to the process's log. They keep the logging library's headers out of files that also
+// include gRPC's.
 void LogDebug(const std::string& text);
 void LogInfo(const std::string& text);
 void LogWarning(const std::string& text);

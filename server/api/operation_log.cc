@@ -12,9 +12,9 @@ std::shared_ptr<OperationLog::Entry> OperationLog::Enter() {
   return std::shared_ptr<Entry>(shared_from_this(), &entry);
 }
 
-void OperationLog::Accepted(scheduler::Ticket& ticket) {
-  ticket.OnDone(
-      [entry = Enter()](const absl::Status& status) { entry->log->Ended(*entry, status); });
+void OperationLog::Accepted(scheduler::OperationHandle& handle, scheduler::SubmitBatch* batch) {
+  handle.OnDone(
+      [entry = Enter()](const absl::Status& status) { entry->log->Ended(*entry, status); }, batch);
 }
 
 void OperationLog::Refused(const absl::Status& error) { Ended(*Enter(), error); }

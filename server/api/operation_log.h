@@ -12,29 +12,30 @@
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/operation_handle.h"
 
 namespace stride::api {
 
-// The operations of one stream, numbered in order: which have not ended, and the first that failed.
-// It holds no ticket, since a ticket holds arrays. Thread-safe; lives on in the callbacks of
-// operations that outlive their stream.
+// Operations of one stream, numbered in order: the ones that have not ended, and the first error.
+// It keeps no handle, since a handle keeps arrays. Thread-safe; the callbacks of operations that
+// outlive their stream keep it alive.
 class OperationLog : public std::enable_shared_from_this<OperationLog> {
  public:
   static std::shared_ptr<OperationLog> Create() {
     return std::shared_ptr<OperationLog>(new OperationLog());
   }
 
-  void Accepted(scheduler::Ticket& ticket);
+  void Accepted(scheduler::OperationHandle& handle, scheduler::SubmitBatch* batch = nullptr);
   void Refused(const absl::Status& error);
-  // Ends a stretch of operations: the number of the last one so far; 0: there was none.
+  // Ends a group of operations and returns the number of its last one; 0 without operations.
   uint64_t Mark();
 
-  // `number` is of a Mark. Waits for it until `deadline`, and takes nothing.
+  // Waits until all operations up to `number`, a result of Mark, have ended, at most until
+  // `deadline`. Consumes no error.
   bool HaveEnded(uint64_t number, SteadyTime deadline);
-  // `number` is of a Mark. Until every operation up to it has ended: the first error since the Mark
-  // before it. An error is told once. DEADLINE_EXCEEDED when they have not ended by `deadline`. One
-  // thread at a time.
+  // Waits until all operations up to `number`, a result of Mark, have ended. Returns, once, the
+  // first error since the previous Mark. DEADLINE_EXCEEDED if they have not ended by `deadline`.
+  // One thread at a time.
   absl::Status WaitFor(uint64_t number, SteadyTime deadline);
 
  private:
@@ -44,7 +45,8 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
     uint64_t number;
     bool ended = false;
   };
-  // The next one's, which keeps the log alive; small enough for a callback to take no memory.
+  // Returns the entry of the next operation. It keeps the log alive, and is small enough for a
+  // callback without an allocation.
   std::shared_ptr<Entry> Enter();
   void Ended(Entry& entry, const absl::Status& status);
   // Callers hold mutex_.

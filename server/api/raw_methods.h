@@ -14,22 +14,22 @@
 
 namespace stride::api {
 
-// gRPC's own handlers read and parse a request before anything of ours runs. These have gRPC take
-// every method for a stream of bytes: it hands a call over as soon as its metadata is there. Then
-// the caller is authenticated, and only a known one's message is received, judged and parsed.
+// gRPC's own handlers read and parse a request before our code runs. These register each method as
+// a stream of bytes, so that gRPC passes on a call as soon as its metadata has arrived. Then the
+// caller is authenticated, and only a known caller's message is received, checked and parsed.
 
 using RawStream = grpc::ServerReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// Where the messages of a call that answers with several go.
+// Receives the messages of a call with several responses.
 class ResponseWriter {
  public:
   explicit ResponseWriter(RawStream* stream) : stream_(*stream) {}
   // Blocks while the client does not read. False: the client is gone.
   bool Write(const google::protobuf::MessageLite& response);
-  // The same for a serialized message, which may lend its bytes.
+  // The same for a serialized message, whose bytes may be borrowed.
   bool WriteBytes(const grpc::ByteBuffer& response) { return stream_.Write(response); }
-  // The same as Write, of the last one, which travels with the call's status. An error is the
-  // call's.
+  // Like Write, for the last message, which is sent together with the call's status. An error
+  // becomes the call's status.
   absl::Status WriteLast(const Call& call, const google::protobuf::MessageLite& response);
 
  private:
@@ -45,7 +45,7 @@ absl::Status ReceiveRequest(const Call& call, RawStream* stream, const MessageSh
 std::unique_ptr<grpc::internal::MethodHandler> RawHandler(
     std::function<grpc::Status(grpc::ServerContext*, RawStream*)> serve);
 
-// The base of each service's adapter, in place of the generated `Service` alone. `method` is a
+// Base class of each service's adapter, instead of the generated `Service` alone. `method` is a
 // literal such as "ArrayService/GetArray"; bodies return absl::Status and run on the call's thread.
 template <typename Service>
 class RawService : public Service {
@@ -78,7 +78,7 @@ class RawService : public Service {
     });
   }
 
-  // Marks a method for a completion queue; its index for RequestAsyncBidiStreaming.
+  // Marks a method for a completion queue; returns its index for RequestAsyncBidiStreaming.
   int Asynchronous(const char* method) {
     OnStream(method, [](grpc::ServerContext*, RawStream*) { return grpc::Status(); });
     this->MarkMethodAsync(IndexOf(method));

@@ -19,7 +19,7 @@ using google::protobuf::FileDescriptor;
 using grpc::reflection::v1::ServerReflectionRequest;
 using grpc::reflection::v1::ServerReflectionResponse;
 
-// Each holds a thread, for strangers too.
+// Each holds a thread, even for unknown callers.
 constexpr int kMaxReflectionCalls = 16;
 // A name or two.
 constexpr size_t kMaxReflectionBytes = 4 << 10;
@@ -93,8 +93,8 @@ void ReflectionService::Answer(const ServerReflectionRequest& request,
 ReflectionService::ReflectionService(CallEnvironment* environment,
                                      std::vector<std::string> services)
     : environment_(*environment), services_(std::move(services)) {
-  // The messages of both versions are the same. gRPC's plugin for the older one would parse any
-  // message of unknown callers, of any size, and give each a thread.
+  // The messages of both versions are equal. gRPC's plugin for the older one would parse messages
+  // of unknown callers, of any size, and give each a thread.
   for (const char* method : {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
                              "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
     AddMethod(new grpc::internal::RpcServiceMethod(

@@ -17,7 +17,7 @@ absl::StatusOr<v1::CreateRegionResponse> RegionServiceAdapter::Create(
                           "this daemon shares no memory with its clients: it listens on no Unix "
                           "socket, or --region-bytes is 0");
   }
-  auto response = engine_->CreateRegion(call.tenant(), request);
+  auto response = regions_->Create(call.tenant(), request);
   if (response.ok()) response->set_socket_path(socket_path_);
   return response;
 }
@@ -33,7 +33,7 @@ absl::StatusOr<v1::MapArrayResponse> RegionServiceAdapter::Map(Call& call,
   }
   // In slices, since the client may go away while it waits.
   auto response = WaitFor(call, call.deadline(), [&](SteadyTime deadline) {
-    return engine_->MapArray(call.tenant(), request, deadline);
+    return regions_->Map(call.tenant(), request, deadline);
   });
   if (response.ok()) response->set_socket_path(socket_path_);
   return response;
@@ -51,7 +51,7 @@ void RegionServiceAdapter::AddMethods() {
   Unary<v1::DeleteRegionRequest, v1::DeleteRegionResponse>(
       "RegionService/DeleteRegion", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        return engine_->DeleteRegion(call.tenant(), request.name());
+        return regions_->Delete(call.tenant(), request.name());
       });
   Unary<v1::MapArrayRequest, v1::MapArrayResponse>(
       "RegionService/MapArray", kControlRequest,

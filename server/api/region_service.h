@@ -4,7 +4,7 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/region_service.h"
 #include "stride/v1/region_service.grpc.pb.h"
 
 namespace stride::api {
@@ -13,8 +13,8 @@ namespace stride::api {
 class RegionServiceAdapter final : public RawService<v1::RegionService::Service> {
  public:
   // Both must outlive the server.
-  RegionServiceAdapter(CallEnvironment* environment, scheduler::Engine* engine)
-      : RawService(environment), engine_(engine) {
+  RegionServiceAdapter(CallEnvironment* environment, scheduler::RegionService* regions)
+      : RawService(environment), regions_(regions) {
     AddMethods();
   }
 
@@ -31,7 +31,7 @@ class RegionServiceAdapter final : public RawService<v1::RegionService::Service>
                                                   const v1::CreateRegionRequest& request);
   absl::StatusOr<v1::MapArrayResponse> Map(Call& call, const v1::MapArrayRequest& request);
 
-  scheduler::Engine* const engine_;
+  scheduler::RegionService* const regions_;
   std::string socket_path_;
   bool share_regions_ = false;
 };

@@ -103,7 +103,7 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes, const MessageShape& sha
 absl::Status SerializeResponse(const google::protobuf::MessageLite& response,
                                grpc::ByteBuffer* bytes) {
   const size_t size = response.ByteSizeLong();
-  // gRPC takes a message that it cannot write for a defect of its own, and ends the process.
+  // gRPC treats a message that it cannot serialize as an internal defect, and ends the process.
   constexpr auto kMost = static_cast<size_t>(std::numeric_limits<int>::max());
   bool own = false;
   if (size <= kMost &&

@@ -12,13 +12,12 @@
 
 namespace stride::api {
 
-// Limits of a request, by the needs of its method: names and numbers, or sources, arrays and
-// commands.
+// Limits of a request, by its method's content: names and numbers, or sources, arrays and commands.
 inline constexpr RequestLimits kControlRequest{64 << 10, 1 << 20};
 inline constexpr RequestLimits kContentRequest{(4 << 20) + (64 << 10), 32 << 20};
-// By a local connection, whose frames are larger.
+// For local connections, whose frames are larger.
 inline constexpr RequestLimits kLocalRequest{16 << 20, 48 << 20};
-// Requests that take no more than this are not charged: the number of calls bounds them.
+// Smaller requests are not charged: the number of calls bounds them.
 inline constexpr int64_t kUncharged = 16 << 10;
 
 // The only way from a client's bytes to a message: checks the bytes (CheckRequest), charges their
@@ -31,7 +30,7 @@ absl::Status ParseRequest(const grpc::ByteBuffer& bytes, const MessageShape& sha
                           const RequestLimits& limits, ByteBudget::Charge* charge,
                           google::protobuf::MessageLite* request);
 
-// RESOURCE_EXHAUSTED: it is larger than a message may be.
+// RESOURCE_EXHAUSTED: the message exceeds the size limit.
 absl::Status SerializeResponse(const google::protobuf::MessageLite& response,
                                grpc::ByteBuffer* bytes);
 

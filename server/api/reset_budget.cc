@@ -29,7 +29,7 @@ double ResetBudget::LeftAt(const Bucket& bucket, SteadyTime now) const {
   return std::min(burst_, bucket.left + seconds * kPerSecond);
 }
 
-// Those whose budget is whole again, now and then.
+// Forgets peers whose budget is full again; called now and then.
 void ResetBudget::Forget(SteadyTime now) {
   if (now < next_forget_) return;
   next_forget_ = now + absl::Seconds(burst_ / kPerSecond);

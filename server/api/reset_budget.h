@@ -11,10 +11,10 @@
 
 namespace stride::api {
 
-// How many calls each peer may cancel. gRPC 1.51 gives a call that was opened and reset at once a
-// thread all the same (CVE-2023-44487), and a connection's bound of streams does not count it: some
-// thousands in a moment leave others none. By peer, since an attacker connects again at once.
-// Thread-safe.
+// Limits the calls that each peer may cancel. gRPC 1.51 gives even a call that is opened and reset
+// at once a thread (CVE-2023-44487), and a connection's limit of streams does not count it: some
+// thousands at once leave no threads for other peers. By peer, since an attacker reconnects at
+// once. Thread-safe.
 class ResetBudget {
  public:
   static constexpr double kPerSecond = 200;  // far more than clients cancel
@@ -24,9 +24,9 @@ class ResetBudget {
     absl::MutexLock lock(&mutex_);
     burst_ = burst;
   }
-  // `resets` more of `peer`. False: that is too many.
+  // Charges `resets` to `peer`. False: too many.
   bool Take(const std::string& peer, uint64_t resets, SteadyTime now);
-  // Peers that it remembers: those whose budget is not whole, as of a while ago.
+  // Number of remembered peers: those whose budget is not full, as of the last cleanup.
   size_t num_peers() const;
 
  private:

@@ -11,11 +11,11 @@
 
 namespace stride::api {
 
-// What one method has done since the daemon started.
+// Counts of one method since the daemon started.
 struct MethodCounters {
   int64_t started = 0;
   std::array<int64_t, 17> handled{};  // by gRPC status code
-  double seconds = 0;                 // of all that were handled
+  double seconds = 0;                 // total time of handled calls
 };
 
 // Counts every RPC by method. Thread-safe.

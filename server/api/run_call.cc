@@ -4,51 +4,50 @@
 
 #include "server/api/compute_service.h"
 #include "server/api/request_parser.h"
-#include "server/api/run_server.h"
 #include "server/base/error.h"
 
 namespace stride::api {
 namespace {
 
 constexpr char kMethod[] = "ComputeService/Run";
-// With more operations under way the engine's threads do not reply themselves: each serves a
-// device, and the next operation's end would wait for it.
+// With more operations in flight the engine's threads do not reply themselves: each serves a
+// device, and the next operation's end would wait for the reply.
 constexpr int kFewRunning = 4;
 
 }  // namespace
 
-RunCall::RunCall(RunServer* server)
-    : server_(*server), operation_(server->engine_, &request_, &response_) {}
+RunCall::RunCall(const Context& context)
+    : shared_(context), operation_(context.operations, &request_, &response_) {}
 
-void RunCall::Await(RunServer* server) {
-  auto call = std::make_shared<RunCall>(server);
+void RunCall::Await(const Context& context) {
+  auto call = std::make_shared<RunCall>(context);
   for (Event* event : {&call->arrived_, &call->call_ended_, &call->reply_sent_})
-    server->Expect(event, call);
-  call->context_.AsyncNotifyWhenDone(&call->call_ended_);
-  server->service_->RequestRun(&call->context_, &call->stream_, server->queue_.get(),
-                               &call->arrived_);
+    context.queue->Expect(event, call);
+  call->context_.AsyncNotifyWhenDone(Tag(call->call_ended_));
+  context.service->RequestRun(&call->context_, &call->stream_, context.queue->queue(),
+                              Tag(call->arrived_));
 }
 
 void RunCall::Arrived(bool ok) {
-  if (!ok) {  // the server has shut down: no call, nothing of it
-    server_.Forget(&call_ended_);
-    server_.Forget(&reply_sent_);
+  if (!ok) {  // the server has shut down; no call arrived
+    shared_.queue->Forget(&call_ended_);
+    shared_.queue->Forget(&reply_sent_);
     return;
   }
-  Await(&server_);
-  call_.emplace(server_.environment_, &context_, kMethod);
+  Await(shared_);
+  call_.emplace(*shared_.environment, &context_, kMethod);
   if (!call_->status().ok()) return Refuse(call_->status());
-  server_.Expect(&received_, shared_from_this());
-  stream_.Read(&bytes_, &received_);
+  shared_.queue->Expect(&received_, shared_from_this());
+  stream_.Read(&bytes_, Tag(received_));
 }
 
 void RunCall::Received(bool ok) {
   absl::Status status = Parse(ok);
   if (status.ok()) status = operation_.Check();
   if (!status.ok()) return Refuse(status);
-  const absl::Duration delay = server_.engine_->accounts().UploadDelay(call_->tenant());
+  const absl::Duration delay = shared_.accounts->UploadDelay(call_->tenant());
   if (!operation_.MayWait(delay)) return Begin(delay);
-  server_.waiting_.Run([self = shared_from_this(), delay] { self->Begin(delay); });
+  shared_.queue->waiting().Run([self = shared_from_this(), delay] { self->Begin(delay); });
 }
 
 absl::Status RunCall::Parse(bool ok) {
@@ -56,7 +55,7 @@ absl::Status RunCall::Parse(bool ok) {
     if (context_.IsCancelled()) return call_->EndOfWait();
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "", "the call has no message");
   }
-  charge_ = ByteBudget::Charge(server_.environment_.bytes, call_->tenant());
+  charge_ = ByteBudget::Charge(shared_.environment->bytes, call_->tenant());
   absl::Status status =
       ParseRequest(bytes_, ShapeOf<v1::RunRequest>(), kContentRequest, &charge_, &request_);
   bytes_.Clear();
@@ -73,20 +72,20 @@ void RunCall::Refuse(const absl::Status& status) {
 
 void RunCall::Begin(absl::Duration upload_delay) {
   absl::Status status = operation_.Submit(*call_, upload_delay);
-  const std::shared_ptr<scheduler::Ticket> ticket = operation_.ticket();
+  const std::shared_ptr<scheduler::OperationHandle> handle = operation_.handle();
   {
     absl::MutexLock lock(&mutex_);
     if (status.ok() && gone_) status = call_->EndOfWait();
     state_ = status.ok() ? State::kRunning : State::kEnding;
   }
   if (!status.ok()) {
-    // Nobody waits for it any more.
-    if (ticket != nullptr) ticket->Cancel();
+    // The call no longer waits for the operation.
+    if (handle != nullptr) handle->Cancel();
     return End(status);
   }
-  server_.num_running_.fetch_add(1, std::memory_order_relaxed);
-  // Not to be kept by an operation that outlives it.
-  ticket->OnDone([weak = weak_from_this()](const absl::Status&) {
+  shared_.queue->OperationBegins();
+  // A weak reference: an operation that outlives the call must not keep it.
+  handle->OnDone([weak = weak_from_this()](const absl::Status&) {
     if (auto self = weak.lock()) self->OperationEnded();
   });
 }
@@ -99,8 +98,8 @@ void RunCall::CallEnded(bool) {
     if (state_ != State::kRunning) return;
     state_ = State::kEnding;
   }
-  server_.num_running_.fetch_sub(1, std::memory_order_relaxed);
-  operation_.ticket()->Cancel();
+  shared_.queue->OperationEnds();
+  operation_.handle()->Cancel();
   End(call_->EndOfWait());
 }
 
@@ -110,15 +109,15 @@ void RunCall::OperationEnded() {
     if (state_ != State::kRunning) return;
     state_ = State::kEnding;
   }
-  if (server_.num_running_.fetch_sub(1, std::memory_order_relaxed) <= kFewRunning) return Reply();
-  server_.replies_.Run([self = shared_from_this()] { self->Reply(); });
+  if (shared_.queue->OperationEnds() <= kFewRunning) return Reply();
+  shared_.queue->replies().Run([self = shared_from_this()] { self->Reply(); });
 }
 
 void RunCall::Reply() {
   bool complete = false;
   absl::Status status = operation_.TakeResults(&complete);
   if (!status.ok() || complete) return End(status);
-  server_.waiting_.Run([self = shared_from_this()] { self->ReadTheRest(); });
+  shared_.queue->waiting().Run([self = shared_from_this()] { self->ReadTheRest(); });
 }
 
 void RunCall::ReadTheRest() { End(operation_.ReadTheRest(call_->deadline())); }
@@ -127,11 +126,11 @@ void RunCall::End(const absl::Status& status) {
   operation_.Audit(*call_);
   const absl::Status answered = status.ok() ? SerializeResponse(response_, &bytes_) : status;
   const grpc::Status shown = call_->Finish(answered);
-  call_.reset();  // it is under way no longer, whatever its client does now
+  call_.reset();  // the call no longer counts as in flight
   if (shown.ok()) {
-    stream_.WriteAndFinish(bytes_, {}, shown, &reply_sent_);
+    stream_.WriteAndFinish(bytes_, {}, shown, Tag(reply_sent_));
   } else {
-    stream_.Finish(shown, &reply_sent_);
+    stream_.Finish(shown, Tag(reply_sent_));
   }
 }
 

@@ -22,18 +22,18 @@ absl::Status RunOperation::Submit(Call& call, absl::Duration upload_delay) {
   if (absl::Status status = call.AwaitUploadRate(upload_delay); !status.ok()) return status;
   call.Audit();
   const ops::OperationView operation(request_.operation());
-  auto accepted = engine_.Submit(call.tenant(), request_.session(), operation, call.deadline());
+  auto accepted = operations_.Submit(call.tenant(), request_.session(), operation, call.deadline());
   if (!accepted.ok()) return PrefixField(accepted.status(), "operation.");
-  ticket_ = *std::move(accepted);
+  handle_ = *std::move(accepted);
   wanted_ = WantedInline(operation);
-  return PrefixField(CheckInlineSize(wanted_, *ticket_), "operation.");
+  return PrefixField(CheckInlineSize(wanted_, *handle_), "operation.");
 }
 
 absl::Status RunOperation::TakeResults(bool* complete) {
   // What is found out late, such as arguments that do not fit the compiled kernel, has a field too.
-  absl::Status status = PrefixField(ticket_->Wait(SteadyTime::InfiniteFuture()), "operation.");
+  absl::Status status = PrefixField(handle_->Wait(SteadyTime::InfiniteFuture()), "operation.");
   if (!status.ok()) return status;
-  scheduler::Ticket::Outcome outcome = ticket_->TakeOutcome(wanted_);
+  scheduler::OperationHandle::Outcome outcome = handle_->TakeOutcome(wanted_);
   *response_.mutable_timeline() = std::move(outcome.timeline);
   response_.set_printed(std::move(outcome.printed.text));
   response_.set_dropped_lines(outcome.printed.dropped_lines);
@@ -42,13 +42,13 @@ absl::Status RunOperation::TakeResults(bool* complete) {
 }
 
 absl::Status RunOperation::ReadTheRest(SteadyTime deadline) {
-  return ReadMissing(wanted_, *ticket_, deadline, response_.mutable_results());
+  return ReadMissing(wanted_, *handle_, deadline, response_.mutable_results());
 }
 
 void RunOperation::Audit(Call& call) const {
-  audit::Record* record = ticket_ == nullptr ? nullptr : call.Audit();
+  audit::Record* record = handle_ == nullptr ? nullptr : call.Audit();
   if (record != nullptr)
-    AddWork(response_.has_timeline() ? response_.timeline() : ticket_->timeline(), record);
+    AddWork(response_.has_timeline() ? response_.timeline() : handle_->timeline(), record);
 }
 
 }  // namespace stride::api

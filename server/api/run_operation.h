@@ -7,41 +7,43 @@
 #include "absl/time/time.h"
 #include "server/api/call.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/operation_service.h"
 #include "stride/v1/compute_service.pb.h"
 
 namespace stride::api {
 
-// What a ComputeService.Run does, whatever its request came by. On one thread at a time.
+// The execution of a ComputeService.Run call, over any transport. One thread at a time.
 class RunOperation {
  public:
-  // All must outlive it.
-  RunOperation(scheduler::Engine* engine, const v1::RunRequest* request, v1::RunResponse* response)
-      : engine_(*engine), request_(*request), response_(*response) {}
+  // All must outlive this object.
+  RunOperation(scheduler::OperationService* operations, const v1::RunRequest* request,
+               v1::RunResponse* response)
+      : operations_(*operations), request_(*request), response_(*response) {}
 
-  // What can be told from the request alone.
+  // Checks the request alone.
   absl::Status Check() const;
-  // Whether Submit may have to wait for something.
+  // Returns whether Submit may have to wait.
   bool MayWait(absl::Duration upload_delay) const {
     return upload_delay > absl::ZeroDuration() || request_.operation().has_program_call();
   }
-  // Waits for the tenant's rate of uploads, and submits. From then on there is a ticket, perhaps
-  // after an error too, whose work nobody wants.
+  // Waits for the tenant's upload rate, then submits. After an error a handle may still exist; its
+  // work is then unwanted.
   absl::Status Submit(Call& call, absl::Duration upload_delay);
-  const std::shared_ptr<scheduler::Ticket>& ticket() const { return ticket_; }
+  const std::shared_ptr<scheduler::OperationHandle>& handle() const { return handle_; }
 
-  // Of a ticket that is done: its error, or its results into the response, all that needs no wait.
+  // For a handle that is done: returns its error, or writes the results that need no wait into the
+  // response.
   absl::Status TakeResults(bool* complete);
-  // The values that only a wait can bring.
+  // Reads the values that require a wait.
   absl::Status ReadTheRest(SteadyTime deadline);
-  // The work done into the call's line of the audit log.
+  // Adds the work to the call's line of the audit log.
   void Audit(Call& call) const;
 
  private:
-  scheduler::Engine& engine_;
+  scheduler::OperationService& operations_;
   const v1::RunRequest& request_;
   v1::RunResponse& response_;
-  std::shared_ptr<scheduler::Ticket> ticket_;
+  std::shared_ptr<scheduler::OperationHandle> handle_;
   std::vector<bool> wanted_;  // WantedInline
 };
 

@@ -1,65 +1,39 @@
 #pragma once
 
-#include <atomic>
-#include <memory>
-#include <thread>
-#include <vector>
-
-#include <grpcpp/completion_queue.h>
 #include <grpcpp/server_builder.h>
 
-#include "absl/synchronization/notification.h"
 #include "server/api/call.h"
 #include "server/api/run_call.h"
-#include "server/base/executor.h"
-#include "server/scheduler/engine.h"
+#include "server/api/run_queue.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/session/tenant_accounts.h"
 
 namespace stride::api {
 
 class ComputeServiceAdapter;
 
-// Serves ComputeService.Run, of which thousands may be under way: they hold no threads, as the
-// calls of all other methods do. A few threads take requests from a completion queue; the engine's
-// thread that sees an operation end replies, or, where many are under way, one of a few others.
-// Only what has to wait has a thread for as long: for bytes from a device, for a tenant's rate of
-// uploads, for a program to be planned.
+// Serves ComputeService.Run, with thousands of calls in flight. Calls of all other methods hold a
+// thread each; these hold none. A few threads take requests from a completion queue. The engine's
+// thread that ends an operation sends the reply; with many operations in flight, one of a few other
+// threads does. A call occupies a thread only while it waits: for bytes from a device, for a
+// tenant's upload rate, for the plan of a program.
 class RunServer {
  public:
-  // All must outlive it. `max_waiting`: threads for calls that wait.
-  RunServer(CallEnvironment* environment, scheduler::Engine* engine, ComputeServiceAdapter* service,
-            int max_waiting);
-  ~RunServer();
+  // All arguments must outlive the server. `max_waiting`: threads for calls that wait.
+  RunServer(CallEnvironment* environment, scheduler::OperationService* operations,
+            session::TenantAccounts* accounts, ComputeServiceAdapter* service, int max_waiting)
+      : queue_(max_waiting), context_{environment, operations, accounts, service, &queue_} {}
 
-  // Before the server is built.
-  void AddTo(grpc::ServerBuilder* builder);
-  // Once it has been built.
+  // To be called before the server is built.
+  void AddTo(grpc::ServerBuilder* builder) { queue_.AddTo(builder); }
+  // To be called once the server is built.
   void Start();
-  // Once it has shut down, which ends every call. Waits for the last of them.
-  void Stop();
+  // To be called once the server has shut down, which ends every call. Waits for the last of them.
+  void Stop() { queue_.Stop(); }
 
  private:
-  friend class RunCall;
-
-  void Loop();
-  // The next event; false at the end.
-  bool Next(void** tag, bool* ok);
-  // `event` will come, or will not after all.
-  void Expect(RunCall::Event* event, std::shared_ptr<RunCall> call);
-  void Forget(RunCall::Event* event);
-  void EventDone();
-
-  CallEnvironment& environment_;
-  scheduler::Engine* const engine_;
-  ComputeServiceAdapter* const service_;
-  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
-  std::vector<std::thread> threads_;
-  Executor waiting_;
-  Executor replies_;
-  std::atomic<bool> watched_{false};  // a thread looks for events without sleeping
-  std::atomic<int> num_running_{0};   // operations under way
-  // Events to come. Some are awaited until the server has shut down, so that it is zero once only.
-  std::atomic<int64_t> num_expected_{0};
-  absl::Notification all_done_;
+  RunQueue queue_;
+  const RunCall::Context context_;
 };
 
 }  // namespace stride::api

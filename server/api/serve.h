@@ -7,7 +7,7 @@
 
 namespace stride::api {
 
-// Moves a result to where the reply wants it.
+// Moves a result into the reply.
 template <typename T>
 absl::Status Into(absl::StatusOr<T> result, T* out) {
   if (result.ok()) *out = *std::move(result);

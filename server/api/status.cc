@@ -23,7 +23,7 @@ constexpr size_t kTrailerEncodedText = 3000;
 constexpr size_t kTrailerDetails = 3200;
 constexpr size_t kTrailerDescription = 300;
 
-// The length of the UTF-8 character at the front; 0 when it is none.
+// The length of the UTF-8 character at the front; 0 when it is invalid.
 size_t CharacterSize(std::string_view text) {
   unsigned char lead = text[0];
   size_t size = lead < 0x80                   ? 1
@@ -42,7 +42,7 @@ size_t CharacterSize(std::string_view text) {
   return overlong || surrogate || beyond ? 0 : size;
 }
 
-// How much of the text can be told in a trailer, where everything but plain ASCII takes three
+// Length of the text's prefix that fits a trailer, where everything but plain ASCII takes three
 // bytes.
 size_t TrailerTextSize(absl::string_view text) {
   size_t encoded = 0;
@@ -53,7 +53,7 @@ size_t TrailerTextSize(absl::string_view text) {
   return kTrailerText;
 }
 
-// What may be told to a client.
+// The status in a form for clients: internal errors lose their text.
 absl::Status Presentable(const absl::Status& status) {
   if (status.ok() || status.GetPayload(kErrorInfoUrl).has_value()) return status;
   switch (status.code()) {
@@ -69,7 +69,7 @@ absl::Status Presentable(const absl::Status& status) {
   }
 }
 
-// Texts inside the details obey the same limit as the text itself.
+// Texts inside the details have the same limit as the text itself.
 void CutDescriptions(google::rpc::Status* status, size_t max_bytes) {
   for (auto& detail : *status->mutable_details()) {
     google::rpc::BadRequest request;
@@ -95,7 +95,7 @@ google::rpc::Status Copy(const absl::Status& status, size_t max_text) {
   return result;
 }
 
-// The ErrorInfo stands first: it is what clients look for, and the last to be given up.
+// The ErrorInfo comes first: clients need it most, and it is dropped last.
 void PutErrorInfoFirst(const absl::Status& status, google::rpc::Status* result) {
   auto payload = status.GetPayload(kErrorInfoUrl);
   if (!payload.has_value()) return;
@@ -105,7 +105,7 @@ void PutErrorInfoFirst(const absl::Status& status, google::rpc::Status* result) 
   result->mutable_details()->SwapElements(0, result->details_size() - 1);
 }
 
-// Metadata values repeat what the text says; a long one (a compiler log) gives way to the reason.
+// Metadata values repeat the text; drop long ones (a compiler log) to keep the reason.
 void DropMetadata(google::rpc::Status* status) {
   google::rpc::ErrorInfo info;
   if (status->details_size() == 0 || !info.ParseFromString(status->details(0).value())) return;

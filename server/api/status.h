@@ -11,23 +11,23 @@
 
 namespace stride::api {
 
-// The border between absl::Status and what a client sees. Every error leaves with exactly one
-// google.rpc.ErrorInfo: a status that has none is a mistake of ours, so that the client reads
-// INTERNAL with neutral words and the log has the rest; CANCELLED and DEADLINE_EXCEEDED, which
-// waits return bare, keep their code.
+// The conversion of absl::Status to the errors that clients see. Each error has exactly one
+// google.rpc.ErrorInfo. A status without one is our defect: the client gets INTERNAL with a neutral
+// text, and the log the rest. CANCELLED and DEADLINE_EXCEEDED, which waits return without it, keep
+// their code.
 
-// As a message inside a reply (CommandResult.status). Text is cut to `max_text` bytes.
+// A message inside a reply (CommandResult.status). Text is cut to `max_text` bytes.
 google::rpc::Status ToRpcStatus(const absl::Status& status, size_t max_text = 64 << 10);
 
-// As the end of a call: code, text and serialized google.rpc.Status (the grpc-status-details-bin
-// trailer). Clients refuse trailers above 8 KiB, so that texts are cut to fit.
+// The end of a call: code, text and serialized google.rpc.Status (the grpc-status-details-bin
+// trailer). Clients refuse trailers above 8 KiB, so texts are cut to fit.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 // The delay of a RetryInfo, or a negative one when there is none.
 absl::Duration RetryDelayOf(const absl::Status& status);
 
-// `text` without its end beyond `max_bytes`, cut between characters, and with bytes that are not
-// UTF-8 replaced: protobuf refuses those.
+// `text`, cut to `max_bytes` between characters, with bytes that are not UTF-8 replaced, since
+// protobuf refuses these.
 std::string CutText(std::string_view text, size_t max_bytes);
 
 }  // namespace stride::api

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint8_t kData = 0, kHeaders = 1, kRstStream = 3;
 constexpr uint8_t kEndStream = 1;
-// A message that is larger is refused, and has no more time than the largest that is not.
+// A larger message is refused, and has no more time than the largest valid one.
 constexpr int64_t kLargest = 4 << 20;
 
 }  // namespace
@@ -46,7 +46,7 @@ bool StreamBytes::Received(const uint8_t* bytes, size_t size, Time now) {
       bytes, size,
       [&](const FrameWalk::Frame& frame) {
         if (frame.type == kRstStream) End(frame.stream);
-        // Later ones of a stream are its trailers.
+        // Later HEADERS of a stream are its trailers.
         if (frame.type != kHeaders || frame.stream <= last_stream_) return;
         last_stream_ = frame.stream;
         Stream& stream = streams_[frame.stream];
@@ -120,7 +120,7 @@ void StreamBytes::End(uint32_t stream) {
 bool StreamBytes::Late(Time now, Duration time) const {
   return std::any_of(streams_.begin(), streams_.end(), [&](const auto& entry) {
     const Stream& stream = entry.second;
-    // Later ones may wait for the daemon, which reads no faster than a tenant's rate.
+    // Later messages may wait for the daemon, which reads no faster than a tenant's rate.
     if (stream.has_message || stream.taken) return false;
     const int64_t size = std::min<int64_t>(stream.length, kLargest);
     return now - stream.begun > time + std::chrono::seconds(size / kBytesPerSecond);

@@ -8,7 +8,7 @@
 
 namespace stride::api {
 
-// Follows the frames of HTTP/2 that one side of a connection sends. Pure; one thread.
+// Parses the HTTP/2 frames that one side of a connection sends. Pure; one thread.
 class FrameWalk {
  public:
   struct Frame {
@@ -30,7 +30,7 @@ class FrameWalk {
   Frame frame_;
   uint64_t skip_;  // bytes until the next frame begins
   uint8_t header_[kHeaderBytes];
-  size_t header_bytes_ = 0;  // of header_ that are there
+  size_t header_bytes_ = 0;  // number of bytes in header_
 };
 
 // Computes the bytes of a connection's messages that gRPC 1.51 holds, from the frames of both
@@ -47,13 +47,13 @@ class StreamBytes {
   static constexpr int64_t kStreamBytes = 4 << 10;
   // Far more than may be open at once (front.cc).
   static constexpr size_t kMaxStreams = 2048;
-  // The least rate at which a client must send a message, after the time that all messages have.
+  // The least rate at which a client must send a message, after an initial time for each message.
   static constexpr int64_t kBytesPerSecond = 64 << 10;
 
-  // Bytes that came from the client; its connection's preface is the first of them. False: too many
-  // streams are open.
+  // Counts bytes from the client, starting with its connection's preface. False: too many streams
+  // are open.
   bool Received(const uint8_t* bytes, size_t size, Time now);
-  // Bytes that went to it.
+  // Counts bytes to the client.
   void Sent(const uint8_t* bytes, size_t size);
 
   int64_t held() const { return held_; }
@@ -64,12 +64,12 @@ class StreamBytes {
  private:
   struct Stream {
     int64_t held = 0;
-    int64_t partial = 0;  // of the message that has begun
-    int64_t left = 0;     // of it, once its length is known
+    int64_t partial = 0;  // bytes received of the current message
+    int64_t left = 0;     // bytes missing in it, once its length is known
     uint32_t length = 0;
-    uint8_t prefix_bytes = 0;  // of its five that are there
-    bool taken = false;        // the daemon reads what comes
-    bool has_message = false;  // a whole one has come
+    uint8_t prefix_bytes = 0;  // number of bytes received of its five
+    bool taken = false;        // the daemon reads the stream
+    bool has_message = false;  // a complete message has arrived
     Time begun;
   };
 

@@ -8,7 +8,7 @@ void TenantServiceAdapter::AddMethods() {
   Unary<v1::GetUsageRequest, v1::GetUsageResponse>(
       "TenantService/GetUsage", kControlRequest,
       [this](Call& call, const auto& request, auto* response) {
-        *response->mutable_usage() = engine_->GetUsage(call.tenant());
+        *response->mutable_usage() = tenants_->GetUsage(call.tenant());
         return absl::OkStatus();
       });
 }

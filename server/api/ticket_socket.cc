@@ -24,7 +24,7 @@ constexpr char kSuffix[] = ".regions";
 constexpr int kBacklog = 64;
 constexpr int kAcceptsInTurn = 16;
 constexpr int kExhaustedPauseMs = 20;
-// No ticket is as long, so that a longer packet shows.
+// Longer than any ticket, so that a longer packet is detected.
 constexpr size_t kLongestPacket = 256;
 
 uid_t UserOf(int fd) {
@@ -68,7 +68,7 @@ absl::Status TicketSocket::Bind(const std::string& calls_path) {
   struct stat calls;
   if (lstat(calls_path.c_str(), &calls) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("looking at ", calls_path));
-  // Whoever has the socket for calls, which no two daemons have, owns this name too.
+  // The owner of the socket for calls, which no two daemons share, also owns this name.
   struct stat found;
   if (lstat(path_.c_str(), &found) == 0) {
     if (!S_ISSOCK(found.st_mode))
@@ -81,7 +81,7 @@ absl::Status TicketSocket::Bind(const std::string& calls_path) {
     return absl::ErrnoToStatus(errno, absl::StrCat("binding ", path_));
   if (stat(path_.c_str(), &found) != 0) return absl::ErrnoToStatus(errno, path_);
   inode_ = found.st_ino;
-  // Nobody can connect before listen(), so that no other mode is ever in force.
+  // No client can connect before listen(), so that no other mode is ever in force.
   if (found.st_gid != calls.st_gid && chown(path_.c_str(), -1, calls.st_gid) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("setting the group of ", path_));
   if (chmod(path_.c_str(), calls.st_mode & 0777) != 0)
@@ -121,7 +121,7 @@ void TicketSocket::Run() {
     if (polled[0].revents != 0) return;
     const SteadyTime now = Now();
     size_t i = 2 + connections_.size();
-    // Whatever comes: it is the end, or more than there is to say.
+    // Any event ends the connection: its end, or an unexpected packet.
     for (auto it = holders_.begin(); it != holders_.end(); ++i) {
       if (polled[i].revents != 0) calls_.let_go(it->region, std::move(it->fd));
       it = polled[i].revents != 0 ? holders_.erase(it) : std::next(it);
@@ -145,7 +145,7 @@ void TicketSocket::AcceptSome() {
     connection.fd =
         UniqueFd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection.fd.valid()) {
-      // Out of descriptors the queue stays full: not to look at it all the time.
+      // Without free descriptors the queue stays full: pause, to avoid a busy loop.
       if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
         poll(nullptr, 0, kExhaustedPauseMs);
       return;
@@ -175,7 +175,7 @@ void TicketSocket::MakeRoom(uid_t user) {
 
 bool TicketSocket::Serve(Connection& connection) {
   char packet[kLongestPacket];
-  // Descriptors that come along have nowhere to go, and are closed by the kernel.
+  // The kernel closes received descriptors, since there is no buffer for them.
   const ssize_t size = recv(connection.fd.get(), packet, sizeof(packet), MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (size <= 0) return true;

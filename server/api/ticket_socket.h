@@ -19,12 +19,14 @@
 
 namespace stride::api {
 
-// Hands out descriptors, which gRPC cannot carry: of regions, and of local connections. Who
-// connects (SOCK_SEQPACKET) and sends a ticket gets one packet with the descriptor that it is good
-// for, and holds a region until it closes the connection; anything else, or nothing for a while,
-// closes it. One thread and a bounded number of connections that hold nothing, of which a newcomer
-// takes the oldest one's place: those that say nothing keep nobody out. Of those that hold a region
-// there are no more than regions.
+// Passes descriptors, which gRPC cannot transport: those of regions, and of local connections. A
+// client connects (SOCK_SEQPACKET), sends a ticket and gets one packet with the ticket's
+// descriptor. It holds a region until it closes the connection. Any other packet, or none for a
+// while, closes the connection.
+//
+// One thread. The number of connections that hold nothing is bounded, and a new one replaces the
+// oldest, so that silent ones lock out no client. There are at most as many holding connections as
+// regions.
 class TicketSocket {
  public:
   static constexpr size_t kMaxConnections = 64;
@@ -33,30 +35,30 @@ class TicketSocket {
 
   struct Stats {
     std::atomic<int64_t> handed_out{0};
-    std::atomic<int64_t> refused{0};  // a packet that is no good ticket
-    std::atomic<int64_t> evicted{0};  // closed for a newcomer, or said nothing
+    std::atomic<int64_t> refused{0};  // packets without a valid ticket
+    std::atomic<int64_t> evicted{0};  // closed for a new connection, or silent for too long
   };
-  // What a ticket is good for.
+  // Result of redeeming a ticket.
   struct Redeemed {
-    std::shared_ptr<const void> owner;  // of the descriptor
+    std::shared_ptr<const void> owner;  // keeps the descriptor open
     int fd = -1;
-    std::string region;  // to be held; empty: the connection is of no more use
+    std::string region;  // region to hold; empty: the connection is closed
   };
-  // Called on the socket's thread; must not block. Who holds a region when the socket ends does not
-  // let go.
+  // Called on the socket's thread; must not block. let_go is not called for regions that are held
+  // when the socket ends.
   struct Calls {
     std::function<absl::StatusOr<Redeemed>(std::string_view ticket)> redeem;
     std::function<void(const std::string& region)> hold;
-    // `connection` stays open until the last copy goes: its end shows the client that what it held
-    // is given up.
+    // `connection` stays open until its last copy is destroyed: its end shows the client that the
+    // region is released.
     std::function<void(const std::string& region, std::shared_ptr<const void> connection)> let_go;
   };
 
-  // Beside the socket that calls come to, `calls_path`, and open to the same users: its group and
-  // mode are taken over. A file that an earlier daemon left is replaced.
+  // Listens next to the socket for calls, `calls_path`, with that socket's group and mode. Replaces
+  // the file of an earlier daemon.
   static absl::StatusOr<std::unique_ptr<TicketSocket>> Start(const std::string& calls_path,
                                                              Calls calls);
-  // Stops, and removes the file unless a successor has replaced it.
+  // Stops, and removes the file unless a later daemon has replaced it.
   ~TicketSocket();
 
   const std::string& path() const { return path_; }
@@ -78,9 +80,10 @@ class TicketSocket {
   absl::Status Bind(const std::string& calls_path);
   void Run();
   void AcceptSome();
-  // Of the same user where that has too many, else the oldest of all.
+  // Closes the same user's oldest connection if that user has too many, else the oldest of all.
   void MakeRoom(uid_t user);
-  // What it says, as far as it has said anything. True: it is done with, or among the holders.
+  // Handles the connection's packet, if it has sent one. True: the connection has ended, or is a
+  // holder.
   bool Serve(Connection& connection);
 
   const std::string path_;

@@ -22,7 +22,7 @@ using Bio = std::unique_ptr<BIO, decltype(&BIO_free)>;
 using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 
-// A key file with a password would ask the terminal for it.
+// OpenSSL would ask the terminal for the password of a key file.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 Bio Open(const std::string& pem) {
@@ -81,8 +81,8 @@ absl::Status Check(const TlsFiles& files, const Pem& pem) {
 
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 
-// gRPC asks Fetch before every handshake. Its own watcher of files (1.51) would take a key before
-// its certificate has come, and then serve nobody.
+// gRPC calls Fetch before every handshake. Its own watcher of files (1.51) would use a new key
+// before its certificate, and then every handshake would fail.
 class ReloadingCredentials final : public grpc::ServerCredentials {
  public:
   ReloadingCredentials(TlsFiles files, std::function<void(const std::string&)> log)
@@ -101,7 +101,7 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
     grpc_server_credentials_release(credentials_);
   }
 
-  // Before a server has them.
+  // Call before a server has them.
   absl::Status Begin() {
     absl::StatusOr<Pem> pem = ReadPem(files_);
     if (!pem.ok()) return pem.status();
@@ -131,7 +131,7 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
     if (taken_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     taken_ = true;
     grpc_ssl_pem_key_cert_pair pair{pem_.key.c_str(), pem_.certificate.c_str()};
-    // gRPC wants roots even where it asks clients for nothing; then our own chain stands there.
+    // gRPC requires roots even if clients need no certificate; then pass the daemon's own chain.
     const std::string& roots = pem_.client_ca.empty() ? pem_.certificate : pem_.client_ca;
     *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;

@@ -99,7 +99,7 @@ void AuditLog::Run() {
     }
     std::string text;
     for (const Record& record : records) absl::StrAppend(&text, ToJson(record), "\n");
-    // To the file that was there when they were written: rotation loses no line.
+    // Append to the file that was open when the records were written: rotation loses no line.
     Append(text, static_cast<int64_t>(records.size()));
     if (reopen) {
       if (auto file = OpenFile(path_); file.ok()) file_ = *std::move(file);
@@ -121,7 +121,7 @@ void AuditLog::Append(const std::string& text, int64_t num_lines) {
     ssize_t wrote = write(file_.get(), all.data() + done, all.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
-      // Perhaps half a line stands there now; the next begins on its own.
+      // The file may end with a partial line; the next record begins on a new line.
       dropped_.fetch_add(num_lines, std::memory_order_relaxed);
       if (done > 0) (void)!write(file_.get(), "\n", 1);
       return;

@@ -16,13 +16,13 @@
 
 namespace stride::audit {
 
-// One line of the audit log. No data of arrays, no source text, no tokens. Empty texts and numbers
-// of 0 are left out.
+// One line of the audit log, without array data, source text or tokens. Empty texts and zeros are
+// omitted.
 struct Record {
   absl::Time time = WallNow();
   std::string tenant;
-  std::string identity;  // which credential: `token:laptop`
-  std::string peer;      // as gRPC names it: `ipv4:10.0.0.7:51234`
+  std::string identity;  // the credential, such as `token:laptop`
+  std::string peer;      // in gRPC's form: `ipv4:10.0.0.7:51234`
   std::string event;     // the method, `ComputeService/Run`, or `job`
   std::string resource;  // `tenants/t/jobs/j`
   std::string device;    // `devices/{id}`, several separated by commas
@@ -30,25 +30,25 @@ struct Record {
   int64_t num_operations = 0;
   int64_t bytes_up = 0, bytes_down = 0;
   std::string outcome;  // `OK` or another status code
-  std::string reason;   // of google.rpc.ErrorInfo
+  std::string reason;   // the reason in google.rpc.ErrorInfo
 };
 
-// Without its end of line.
+// Without a newline.
 std::string ToJson(const Record& record);
 
-// Appends records to a file on a thread of its own. A disk that cannot keep up or is full costs
-// lines, which are counted and told in a line of their own, never time of a caller. Thread-safe.
+// Appends records to a file on its own thread. A slow or full disk loses lines, which are counted
+// and reported in a line of their own; it never blocks a caller. Thread-safe.
 class AuditLog {
  public:
   static constexpr size_t kMaxWaiting = 10000;
 
-  // Makes the file with mode 0600.
+  // Creates the file with mode 0600.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(std::string path);
-  // Writes what waits.
+  // Writes pending records.
   ~AuditLog();
 
   void Write(Record record);
-  // Opens the path anew, as after a rotation; goes on with the old file where that fails.
+  // Reopens the path, as after a rotation; keeps the old file if that fails.
   void Reopen();
   int64_t num_dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
@@ -58,8 +58,8 @@ class AuditLog {
   void Append(const std::string& text, int64_t num_lines);
 
   const std::string path_;
-  UniqueFd file_;             // the writer thread's
-  int64_t dropped_told_ = 0;  // likewise
+  UniqueFd file_;             // used by the writer thread
+  int64_t dropped_told_ = 0;  // dropped lines reported so far; used by the writer thread
   std::atomic<int64_t> dropped_{0};
   absl::Mutex mutex_;
   std::deque<Record> waiting_ ABSL_GUARDED_BY(mutex_);

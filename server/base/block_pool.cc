@@ -24,15 +24,14 @@ struct FreeBlock {
   FreeBlock* next;
 };
 
-// Asks for a block's lines, to be written. They are in another processor's cache where another
-// thread has let go of them, as with all that a client's operations are made of: to fetch them one
-// by one as they are filled in takes longer than to fill them in.
+// Requests a block's cache lines for writing. Lines that another thread released are in another
+// processor's cache, and demand misses on them would take longer than filling them in.
 void Prefetch(const void* block, size_t bytes) {
   if (block == nullptr) return;
   const char* const begin = static_cast<const char*>(block);
   for (size_t i = 0; i < bytes; i += BlockPool::kUnitBytes) {
 #if defined(__x86_64__)
-    // What the builtin makes without -mprfchw asks for them to be read.
+    // Without -mprfchw the builtin prefetches for reading.
     asm volatile("prefetchw %0" : : "m"(begin[i]));
 #else
     __builtin_prefetch(begin + i, 1);
@@ -40,7 +39,7 @@ void Prefetch(const void* block, size_t bytes) {
   }
 }
 
-// Free blocks of one size, linked through themselves.
+// Free blocks of one size, as an intrusive list.
 struct Magazine {
   FreeBlock* first = nullptr;
   size_t count = 0;
@@ -60,7 +59,7 @@ struct Magazine {
 
 class Depot {
  public:
-  // Lives as long as the process: threads end after everything else.
+  // Never destroyed: threads may end after all static destructors.
   static Depot& Get() {
     static Depot* const depot = new Depot;
     return *depot;
@@ -109,8 +108,8 @@ class Depot {
   std::atomic<size_t> free_bytes_{0};
 };
 
-// Of one thread. With two magazines a thread that takes and gives in turns goes to the depot once
-// in kMagazineBlocks at most.
+// One thread's cache of blocks. Its two magazines bound the trips of a thread that alternates
+// between Take and Give: at most one per kMagazineBlocks blocks.
 class Cache {
  public:
   ~Cache() {
@@ -129,7 +128,7 @@ class Cache {
       if (pair.loaded.count == 0) return nullptr;
     }
     void* const block = pair.loaded.Pop();
-    Prefetch(pair.loaded.first, (size + 1) * BlockPool::kUnitBytes);  // the next one's
+    Prefetch(pair.loaded.first, (size + 1) * BlockPool::kUnitBytes);  // the next block to be taken
     return block;
   }
 
@@ -142,7 +141,8 @@ class Cache {
     pair.loaded.Push(block);
   }
 
-  // What a thread's other variables let go of when they end may come after its cache.
+  // Set once this thread's cache is destroyed: other thread_local destructors may still release
+  // blocks.
   static thread_local bool ended;
 
  private:

@@ -6,13 +6,13 @@
 
 namespace stride {
 
-// Memory for objects that come and go by the thousand, made by one thread and let go of by another.
-// The C library takes such a lock each time: of the heap that the object was made in. Here every
-// thread keeps two magazines of free blocks of each size, and trades whole ones with a depot that
-// all threads share (J. Bonwick, J. Adams: "Magazines and Vmem", USENIX 2001, section 3).
+// Allocator for small objects that one thread creates and another destroys, thousands a second.
+// malloc locks the creating thread's heap for each such release. Here each thread has two magazines
+// of free blocks per size and exchanges whole magazines with a shared depot (J. Bonwick, J. Adams:
+// "Magazines and Vmem", USENIX 2001, section 3).
 //
-// Blocks begin at cache lines. Under a sanitizer every block is the C++ library's, so that what is
-// used after its end is found. Thread-safe.
+// Blocks are aligned to cache lines. Under a sanitizer each block comes from operator new, so that
+// use after free is found. Thread-safe.
 class BlockPool {
  public:
 #if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
@@ -21,22 +21,22 @@ class BlockPool {
   static constexpr bool kPools = true;
 #endif
   static constexpr size_t kUnitBytes = 64;
-  static constexpr size_t kLargestBytes = 1536;  // larger ones are the C++ library's
-  // Free blocks in the depot beyond this are given back at once.
+  static constexpr size_t kLargestBytes = 1536;  // larger blocks come from operator new
+  // The depot frees blocks beyond this number of bytes at once.
   static constexpr size_t kMaxFreeBytes = size_t{64} << 20;
 
   // Never null; throws as operator new does.
   static void* Take(size_t bytes);
-  // `bytes`: as they were asked for.
+  // `bytes`: as passed to Take.
   static void Give(void* block, size_t bytes);
 
-  // What lies free in the depot: those of a thread that are at hand are not counted.
+  // Free bytes in the depot, without the magazines of threads.
   static size_t free_bytes();
-  // Gives that back to the C++ library.
+  // Returns the depot's free blocks to operator delete.
   static void Trim();
 };
 
-// For containers and std::allocate_shared: takes from the pool.
+// Allocator for containers and std::allocate_shared that takes blocks from the pool.
 template <typename T>
 struct PoolAllocator {
   static_assert(alignof(T) <= BlockPool::kUnitBytes);
@@ -44,7 +44,7 @@ struct PoolAllocator {
 
   PoolAllocator() = default;
   template <typename U>
-  // NOLINTNEXTLINE(google-explicit-constructor): as allocators do
+  // NOLINTNEXTLINE(google-explicit-constructor): allocators convert implicitly
   PoolAllocator(const PoolAllocator<U>&) {}
 
   T* allocate(size_t count) { return static_cast<T*>(BlockPool::Take(count * sizeof(T))); }
@@ -53,7 +53,7 @@ struct PoolAllocator {
   friend bool operator==(const PoolAllocator&, const PoolAllocator&) { return true; }
 };
 
-// As std::make_shared.
+// std::make_shared on the pool.
 template <typename T, typename... Args>
 std::shared_ptr<T> MakePooled(Args&&... args) {
   return std::allocate_shared<T>(PoolAllocator<T>(), std::forward<Args>(args)...);

@@ -4,17 +4,17 @@
 
 namespace stride {
 
-// Named places at which tests let the process die as if by `kill -9`. `name:count` arms one: the
-// process is gone when it passes there for the count-th time. Costs a load and a branch.
+// Named places at which tests make the process die as if by `kill -9`. `name:count` arms one: the
+// process dies when it passes the place for the count-th time. Costs a load and a branch.
 #define STRIDE_CRASH_POINT(name)                                     \
   do {                                                               \
     if (::stride::crash_point_armed) ::stride::PassCrashPoint(name); \
   } while (false)
 
-// From the environment's STRIDE_CRASH_POINT: a list of them, separated by commas. The first is for
-// this process, those after it for the processes that a holder starts in its place.
+// Reads the list of crash points in STRIDE_CRASH_POINT, separated by commas. The first is for this
+// process, the next ones for the processes that a holder starts after it.
 void ArmCrashPointsFromEnvironment();
-// That this process was replaced by another: the next one of the list is for that.
+// Another process replaces this one, and takes the next entry of the list.
 void NextCrashPoint();
 
 void PassCrashPoint(const char* name);

@@ -5,8 +5,8 @@
 
 namespace stride {
 
-// CRC-32C (Castagnoli) of the bytes, going on from `crc`. By the processor's own instruction where
-// it has one.
+// CRC-32C (Castagnoli) of the bytes, continued from `crc`. Uses the processor's CRC instruction if
+// there is one.
 uint32_t Crc32c(const void* data, size_t size, uint32_t crc = 0);
 
 }  // namespace stride

@@ -4,8 +4,8 @@
 
 namespace stride {
 
-// File descriptors that this process has open. Microseconds where the kernel counts them (Linux
-// 6.2), else one directory entry after another.
+// Number of open file descriptors of this process. Takes microseconds where the kernel counts them
+// (Linux 6.2), else reads the directory of descriptors.
 int64_t OpenDescriptors();
 
 }  // namespace stride

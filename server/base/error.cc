@@ -127,7 +127,7 @@ absl::Status PrefixField(absl::Status status, std::string_view prefix) {
   if (!Extract(status, &request)) return status;
   for (auto& violation : *request.mutable_field_violations()) {
     std::string field = absl::StrCat(ToAbsl(prefix), violation.field());
-    // The message itself is at fault: its own path.
+    // The fault is in the message itself: use its own path.
     if (violation.field().empty() && absl::EndsWith(field, ".")) field.pop_back();
     violation.set_field(field);
   }

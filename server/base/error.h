@@ -16,26 +16,26 @@ namespace stride {
 // always, at most one of each other kind), keyed "type.googleapis.com/<message>"; api/ copies them
 // into the gRPC trailer. A plain absl::Status without payloads is an internal error to a client.
 //
-// `text` is fixed words first, values last; it tells what to do. It never holds a path, a pointer
-// or an internal name.
+// `text` starts with fixed words, ends with values and says how to correct the call. It never holds
+// a path, a pointer or an internal name.
 
 using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 
-// INVALID_ARGUMENT about one field of the request, by its path from the message that the callee was
-// given, such as `inputs[2].shape`.
+// INVALID_ARGUMENT about one field of the request. `field`: path from the message that the callee
+// got, such as `inputs[2].shape`.
 absl::Status InvalidField(v1::ErrorReason reason, std::string_view field, std::string_view text,
                           ErrorMetadata metadata = {});
 
-// NOT_FOUND; the same words whether the thing is absent or another tenant's. `type` such as
+// NOT_FOUND, with the same text whether the object is absent or another tenant's. `type` such as
 // "array".
 absl::Status NotFound(v1::ErrorReason reason, std::string_view type, std::string_view name);
 
-// RESOURCE_EXHAUSTED or UNAVAILABLE with a time after which to try again.
+// RESOURCE_EXHAUSTED or UNAVAILABLE with a delay before a retry.
 absl::Status TryLater(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
                       absl::Duration retry_delay, ErrorMetadata metadata = {});
 
-// RESOURCE_EXHAUSTED with google.rpc.QuotaFailure about `tenants/{tenant}`: one more of `asked`
-// would go beyond what the tenant may use at once. `quota` is its name in the tenants file.
+// RESOURCE_EXHAUSTED with google.rpc.QuotaFailure about `tenants/{tenant}`: a request for `asked`
+// more would exceed the tenant's quota. `quota` is its name in the tenants file.
 struct QuotaUse {
   std::string_view quota;
   int64_t limit = 0;
@@ -45,30 +45,30 @@ struct QuotaUse {
 absl::Status QuotaExceeded(v1::ErrorReason reason, std::string_view tenant, std::string_view text,
                            const QuotaUse& use, absl::Duration retry_delay);
 
-// Any other code with its reason.
+// An error with any other code and its reason.
 absl::Status MakeError(absl::StatusCode code, v1::ErrorReason reason, std::string_view text,
                        ErrorMetadata metadata = {});
 
-// UNIMPLEMENTED that names what is missing.
+// UNIMPLEMENTED that names the missing feature.
 absl::Status NotImplemented(std::string_view feature, std::string_view text);
 
-// Adds the field at fault to a status that names none.
+// Adds the invalid field to a status without one.
 absl::Status AtField(absl::Status status, std::string_view field, std::string_view text);
 
-// Puts `prefix` before every field path of the status, so that a callee need not know where its
-// message sat: "operation." + "matmul.left".
+// Prepends `prefix` to every field path of the status, so that a callee need not know the location
+// of its message: "operation." + "matmul.left".
 absl::Status PrefixField(absl::Status status, std::string_view prefix);
 
-// The reason that a status carries; UNSPECIFIED when it carries none.
+// The status's reason; UNSPECIFIED when there is none.
 v1::ErrorReason ReasonOf(const absl::Status& status);
 
-// The same as its ErrorInfo spells it, such as `QUOTA`; empty when it carries none.
+// The reason's name in its ErrorInfo, such as `QUOTA`; empty when there is none.
 std::string ReasonNameOf(const absl::Status& status);
 
-// The value that the status's ErrorInfo has under `key`; empty when it has none.
+// The ErrorInfo's value for `key`; empty when there is none.
 std::string MetadataOf(const absl::Status& status, std::string_view key);
 
-// Copies message and details under another code or with a longer text, keeping payloads.
+// Copies message and details with another code or a longer text; keeps payloads.
 absl::Status WithText(const absl::Status& status, std::string_view text);
 
 }  // namespace stride

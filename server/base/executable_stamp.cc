@@ -16,7 +16,7 @@
 namespace stride {
 namespace {
 
-// Segments of notes beyond this hold no build id of a linker's.
+// A larger note segment has no build id of a linker.
 constexpr size_t kMaxNoteBytes = 64 << 10;
 
 template <typename T>
@@ -61,7 +61,7 @@ std::string BuildId(int fd) {
   return "";
 }
 
-// From the program as it is loaded: a sandbox may keep its own file from being opened.
+// Read from the loaded program: a sandbox may prevent opening its file.
 std::string OwnBuildId() {
   std::string id;
   dl_iterate_phdr(

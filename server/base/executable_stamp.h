@@ -4,13 +4,13 @@
 
 namespace stride {
 
-// The stamp of this program's file: another one for each build, the same for every copy and
-// installation of one build. It is part of the names of files that another version would make
-// otherwise. The linker's GNU build id, a hash of the program; without one, the file's size and
+// The stamp of this program's file: different for each build, the same for all copies and
+// installations of one build. It is part of the names of files whose content depends on the
+// version. It is the linker's GNU build id, a hash of the program; without one, the file's size and
 // time, which a copy may change.
 std::string ExecutableStamp();
 
-// The same of the program at `path`.
+// The stamp of the program at `path`.
 std::string ExecutableStamp(const std::string& path);
 
 }  // namespace stride

@@ -10,7 +10,7 @@
 namespace stride {
 namespace {
 
-// For an executor's first thread, where the machine has none at the moment.
+// Attempts to start an executor's first thread, if the machine has none at the moment.
 constexpr int kTries = 200;
 constexpr absl::Duration kPause = absl::Milliseconds(10);
 
@@ -44,7 +44,7 @@ void Executor::Run(std::function<void()> work) {
       static_cast<int>(threads_.size()) < max_threads_) {
     auto self = threads_.emplace(threads_.end());
     absl::StatusOr<std::thread> thread = StartThread([this, self] { Loop(self); });
-    // Where the machine gives no thread, the others do the work. The first one is tried for.
+    // If the machine refuses a thread, the others do the work. The first one is retried.
     for (int i = 1; !thread.ok() && threads_.size() == 1; ++i) {
       if (i == kTries) throw std::runtime_error("the machine has no thread for this process");
       absl::SleepFor(kPause);

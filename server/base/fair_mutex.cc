@@ -8,11 +8,10 @@
 namespace stride {
 namespace {
 
-// Whoever has it gives it back within microseconds: to sleep meanwhile takes longer.
+// Critical sections last microseconds, less than a sleep and a wake-up, so spin first.
 constexpr absl::Duration kWatchFor = absl::Microseconds(100);
 constexpr int64_t kPatienceNanos = 1'000'000;
-// A sleeping thread wakes up and takes the lock within the first of these; on a machine with too
-// much to do it may take longer.
+// A woken thread takes the lock within one or two steps; on an overloaded machine it may take more.
 constexpr absl::Duration kStep = absl::Microseconds(50);
 constexpr int kSteps = 40;
 
@@ -26,7 +25,7 @@ void FairMutex::Lock() ABSL_NO_THREAD_SAFETY_ANALYSIS {
   if (!take() && !SpinUntil(take, kWatchFor)) Wait();
 }
 
-// One that has waited for long.
+// Yields to a thread that has waited for more than kPatienceNanos.
 void FairMutex::LetInFirst() {
   const int64_t since = waiting_since_.load(std::memory_order_relaxed);
   if (NowNanos() - since < kPatienceNanos) return;
@@ -37,11 +36,11 @@ void FairMutex::LetInFirst() {
 }
 
 void FairMutex::Wait() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  // Who finds somebody waiting must not find the time of an earlier one.
+  // A thread that sees a waiter must not see an earlier waiter's time.
   if (num_waiting() == 0) NoteTime();
   num_waiting_.fetch_add(1, std::memory_order_release);
   mutex_.Lock();
-  NoteTime();  // the next one has its own millisecond
+  NoteTime();  // the next waiter's millisecond starts now
   num_waiting_.fetch_sub(1, std::memory_order_release);
 }
 

@@ -8,19 +8,19 @@
 
 namespace stride {
 
-// A lock for short sections that some threads take again and again. Whoever gives it back may take
-// it again before a thread that waits for it has woken up, which is cheap, and with absl::Mutex may
-// go on for tens of milliseconds where processors are few. Here only for a millisecond: who has
-// waited that long is let in first. Thread-safe; not recursive.
+// A lock for short critical sections that some threads enter again and again. The thread that
+// unlocks it may lock it again before a waiter has woken up, which is cheap. With absl::Mutex this
+// may go on for tens of milliseconds where processors are few; here a thread that has waited for
+// one millisecond goes first. Thread-safe; not recursive.
 class ABSL_LOCKABLE FairMutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION();
-  // Does not wait.
+  // Never blocks.
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return mutex_.TryLock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.Unlock(); }
-  // Threads that sleep for it.
+  // Number of threads that sleep until the lock is free.
   int num_waiting() const { return num_waiting_.load(std::memory_order_acquire); }
-  // For absl::Condition: whoever has this one has that.
+  // The underlying mutex, for absl::Condition. It is held exactly while the FairMutex is held.
   absl::Mutex& base() { return mutex_; }
 
  private:
@@ -30,7 +30,7 @@ class ABSL_LOCKABLE FairMutex {
 
   absl::Mutex mutex_;
   std::atomic<int> num_waiting_{0};
-  // Nanoseconds of the steady clock when the first of them began to wait, or came to be the next.
+  // Steady-clock nanoseconds at which the longest waiter began to wait or became the first in line.
   std::atomic<int64_t> waiting_since_{0};
 };
 

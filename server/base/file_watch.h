@@ -14,23 +14,23 @@
 
 namespace stride {
 
-// Files that are read again when they change: contents, owner or mode. An editor empties a file and
-// then writes it, and a certificate comes before its key. So files count as changed only once two
-// looks in a row find them the same. Thread-safe.
+// Reports changes of files: contents, owner or mode. An editor empties a file before it writes it,
+// and a certificate arrives before its key. So files count as changed only when two checks in a row
+// find them equal. Thread-safe.
 class FileWatch {
  public:
   explicit FileWatch(std::vector<std::string> paths);
   ~FileWatch() { Stop(); }
 
-  // Calls `changed` at every change, on a thread of its own, until Stop. Once at most.
+  // Calls `changed` at every change, on the watch's own thread, until Stop. Call at most once.
   void Start(absl::Duration interval, std::function<void()> changed);
-  // Waits for a call that runs now. Not from such a call.
+  // Waits for a call in progress. Not to be called from `changed`.
   void Stop() { timer_.Stop(); }
 
-  // One look: true when the files are not those that were read and have settled; they then count as
-  // read. Start does this.
+  // One check: true when the files differ from those last read and have settled; they then count as
+  // read. Start does this periodically.
   bool Look();
-  // The files are about to be read, in any state.
+  // Call before the files are read, in any state.
   void BeginRead();
   // True if the files are unchanged since the last BeginRead, or the last Look that reported a
   // change. After a read, true means that the read content is one version of the files.

@@ -38,7 +38,7 @@ void MakeParents(const std::string& path) {
                                       shows_when_it_is_opened);
 }
 
-// With one at its end a link is followed all the same.
+// With a trailing slash a link would be followed.
 std::string WithoutSlash(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
@@ -160,7 +160,7 @@ bool Folder::Remove(const std::string& name) const {
 }
 
 absl::StatusOr<std::vector<std::string>> Folder::List() const {
-  // An open file of its own: a duplicate would share the place in the list.
+  // Opens the folder again: a duplicate would share the read position.
   UniqueFd own(openat(fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!own.valid()) return SystemError(errno, absl::StrCat("listing ", name_));
   std::unique_ptr<DIR, int (*)(DIR*)> listing(fdopendir(own.get()), closedir);

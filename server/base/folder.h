@@ -13,36 +13,36 @@
 
 namespace stride {
 
-// A folder of the daemon's own, by descriptor. Names are single parts of a path and no symbolic
-// link is ever followed below it, so nothing that lies in it leads elsewhere. Only its owner, which
-// is this user or root, may write it: FAILED_PRECONDITION that says what to do, otherwise.
+// A folder that belongs to the daemon, held by descriptor. Names are single path components, and no
+// symbolic link below the folder is followed, so none of its entries leads elsewhere. Only its
+// owner, which is this user or root, may write it; otherwise FAILED_PRECONDITION with instructions.
 // Movable; its functions are thread-safe.
 class Folder {
  public:
-  // The administrator names it: links in `path` are followed. It is made where it is missing, for
-  // this user alone, and so are its parents.
+  // A root folder that an administrator names: links in `path` are followed. Creates it, and its
+  // parents, for this user alone if absent.
   static absl::StatusOr<Folder> MakeRoot(const std::string& path);
-  // A folder in one of the administrator's: the last part of `path` must be no link. `MakeIn` makes
-  // it, and its parents, where it is missing, and takes the rights of others to it away.
+  // A folder within an administrator's folder: the last part of `path` must not be a link. `MakeIn`
+  // creates it and its parents if absent, and removes other users' access.
   static absl::StatusOr<Folder> MakeIn(const std::string& path);
   static absl::StatusOr<Folder> OpenIn(const std::string& path);
-  // As MakeIn and OpenIn, below this one.
+  // Like MakeIn and OpenIn, relative to this folder.
   absl::StatusOr<Folder> Make(const std::string& name) const;
   absl::StatusOr<Folder> Open(const std::string& name) const;
 
-  // As openat; FAILED_PRECONDITION where the name is a link. `flags` without O_CLOEXEC.
+  // Like openat; FAILED_PRECONDITION where the name is a link. Adds O_CLOEXEC to `flags`.
   absl::StatusOr<UniqueFd> OpenFile(const std::string& name, int flags, mode_t mode = 0600) const;
-  // A file without a name, as O_TMPFILE makes it, for reading and writing.
+  // A nameless file (O_TMPFILE), for reading and writing.
   absl::StatusOr<UniqueFd> MakeNamelessFile() const;
-  // Makes a file of a new name: `prefix` and six letters, which are left in it. For reading and
-  // writing.
+  // Creates a file with a new name for reading and writing: `prefix` and six letters. `prefix`
+  // receives the name.
   absl::StatusOr<UniqueFd> MakeFile(std::string* prefix) const;
   absl::Status Rename(const std::string& from, const Folder& folder, const std::string& to) const;
   // Removes a link itself, never its target. False: the file does not exist or cannot be removed.
   bool Remove(const std::string& name) const;
   // Without `.` and `..`.
   absl::StatusOr<std::vector<std::string>> List() const;
-  // Names that were made or removed are on disk.
+  // Returns once created and removed names are on disk.
   absl::Status Sync() const;
 
   int fd() const { return fd_.get(); }

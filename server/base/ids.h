@@ -5,7 +5,7 @@
 
 namespace stride {
 
-// Who pays and who is kept apart. Never empty for a request that passed authentication.
+// The unit of accounting and isolation. Never empty for a request that passed authentication.
 struct TenantId {
   std::string value;
   auto operator<=>(const TenantId&) const = default;

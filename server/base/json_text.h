@@ -5,7 +5,7 @@
 
 namespace stride {
 
-// `text` as the inside of a JSON string.
+// `text`, escaped for the inside of a JSON string.
 std::string EscapeJson(std::string_view text);
 
 }  // namespace stride

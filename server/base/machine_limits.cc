@@ -24,8 +24,8 @@ std::string CgroupFolder() {
   return "";
 }
 
-// Calls `visit` with the content of `name` in this process's cgroup and in each above it: every one
-// of them limits.
+// Calls `visit` with the content of `name` in this process's cgroup and in each cgroup above it,
+// since all of them apply.
 template <typename Visit>
 void ForEachLimit(const std::string& name, const Visit& visit) {
   std::string folder = CgroupFolder();
@@ -71,7 +71,7 @@ int64_t MostProcesses() {
     if (limit > 0) most = most == 0 ? limit : std::min(most, limit);
   };
   rlimit of_user{};
-  // It binds no process with the right to disregard it.
+  // The limit does not apply to a process with the right to exceed it.
   if (getuid() != 0 && getrlimit(RLIMIT_NPROC, &of_user) == 0 && of_user.rlim_cur != RLIM_INFINITY)
     bound(static_cast<int64_t>(of_user.rlim_cur));
   ForEachLimit("pids.max", [&](const std::string& text) {  // "max", or a number

@@ -4,12 +4,12 @@
 
 namespace stride {
 
-// What this process may use of the machine: less than the machine has where a container, a control
-// group or an affinity mask says so.
+// Processors and memory available to this process: a container, a control group or an affinity mask
+// may grant less than the machine has.
 int AvailableThreads();
 int64_t AvailableMemoryBytes();
 
-// Processes and threads that this process's user and cgroup may have; 0: no bound is known.
+// Most processes and threads that this process's user and cgroup may have; 0: no known limit.
 int64_t MostProcesses();
 
 }  // namespace stride

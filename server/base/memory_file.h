@@ -9,18 +9,18 @@
 
 namespace stride {
 
-// Anonymous shared memory (memfd) whose size is sealed: whoever holds the descriptor can map it
-// without fear of SIGBUS. Fresh memory is zero. `name` is for /proc only.
+// Anonymous shared memory (memfd) whose size is sealed, so that each holder of the descriptor can
+// map it without fear of SIGBUS. Fresh memory is zero. `name` only appears in /proc.
 absl::StatusOr<UniqueFd> CreateMemoryFile(const char* name, uint64_t size);
 
-// The same, filled with `content` and sealed against writing too.
+// The same, filled with `content` and sealed against writes.
 absl::StatusOr<UniqueFd> CreateSealedCopy(const char* name, std::string_view content);
 
-// The same file under a descriptor with a read offset of its own, for reading alone.
+// Opens the file of `fd` again, read-only and with its own read offset.
 absl::StatusOr<UniqueFd> ReopenForReading(int fd);
 
-// OK when `fd` is a memfd of at least `size` bytes that cannot shrink: to be asked of every
-// descriptor that another process sent.
+// OK when `fd` is a memfd of at least `size` bytes that cannot shrink. Each descriptor from another
+// process must pass this check.
 absl::Status CheckMemoryFile(int fd, uint64_t size);
 
 absl::StatusOr<uint64_t> MemoryFileSize(int fd);

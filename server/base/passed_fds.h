@@ -7,15 +7,15 @@
 
 namespace stride {
 
-// A descriptor with the name under which it came or is kept.
+// A descriptor with the name under which it was passed or stored.
 struct NamedFd {
   std::string name;
   UniqueFd fd;
 };
 
-// The descriptors that systemd passed to this process (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES):
-// sockets that it listens on for us, and what we once put into its store. Takes them out of the
-// environment, so that children do not see them. Once; close-on-exec from then on.
+// Descriptors that systemd passed to this process (LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES):
+// listening sockets, and the content of the FdStore. Removes the variables from the environment, so
+// that children do not see them. Call once; sets close-on-exec.
 std::vector<NamedFd> TakePassedFds();
 
 }  // namespace stride

@@ -6,7 +6,7 @@
 namespace stride {
 namespace {
 
-// The last line may lack its end.
+// The last line may lack its newline.
 uint64_t NumLines(std::string_view text) {
   const auto ends = std::count(text.begin(), text.end(), '\n');
   return static_cast<uint64_t>(ends) + (!text.empty() && text.back() != '\n' ? 1 : 0);

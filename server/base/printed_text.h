@@ -7,21 +7,21 @@
 
 namespace stride {
 
-// Bytes of one task; CUDA's buffer for printf has as much by default.
+// Limit per task in bytes; CUDA's buffer for printf has this size by default.
 inline constexpr size_t kMaxPrintedBytes = 1 << 20;
-// Bytes of one packet from a worker.
+// Limit per packet from a worker in bytes.
 inline constexpr size_t kMaxPrintedPiece = 64 << 10;
 
-// Text that kernels printed, and how many lines after it were left out for lack of room.
+// Text that kernels printed, and the number of lines dropped after it for lack of room.
 struct PrintedText {
   std::string text;
   uint64_t dropped_lines = 0;
 
   bool empty() const { return text.empty() && dropped_lines == 0; }
-  // Appends what fits within `limit` bytes of `text`, as whole lines, and counts the rest. Once a
-  // line was left out nothing more is appended: the text has no gap within.
+  // Appends the part of `more` that fits within `limit` bytes of `text`, in whole lines, and counts
+  // the other lines. After a dropped line nothing is appended, so that the text has no gap.
   void Append(std::string_view more, uint64_t more_dropped, size_t limit);
-  // The same for text that is there already.
+  // Cuts the present text to `limit` bytes in the same way.
   void Truncate(size_t limit);
 };
 

@@ -20,7 +20,7 @@ namespace pb = google::protobuf;
 
 // Bytes that protobuf and the allocator take in addition to an object.
 constexpr int64_t kPerAllocation = 16;
-// An element's pointer in its list, which grows by doubling.
+// Bytes of an element's pointer in its list, which grows by doubling.
 constexpr int64_t kPerElement = 16 + kPerAllocation;
 constexpr int64_t kMapNode = 96;
 // A list of numbers grows by doubling.
@@ -30,11 +30,11 @@ struct FieldShape {
   enum class Kind : uint8_t { kUnknown, kNumber, kText, kBytes, kMessage };
 
   Kind kind = Kind::kUnknown;
-  uint8_t wire_type = 0;  // of one value
+  uint8_t wire_type = 0;  // wire type of one value
   bool repeated = false;
-  bool once = false;   // may come once only, since parts are judged each by itself
-  int64_t cost = 0;    // of one value, without its payload
-  int64_t packed = 0;  // of one byte of packed values
+  bool once = false;   // at most one occurrence allowed, since parts are checked separately
+  int64_t cost = 0;    // bytes of one value, without its payload
+  int64_t packed = 0;  // bytes of memory per byte of packed values
   const MessageShape* message = nullptr;
   const pb::FieldDescriptor* field = nullptr;
 };
@@ -51,19 +51,19 @@ class MessageShape {
 
   std::string name;
   Time time = Time::kNone;
-  bool has_time = false;           // in it, or in what it has within
-  int64_t size = 0;                // of the object
+  bool has_time = false;           // it or a message within it has a time
+  int64_t size = 0;                // bytes of the object
   std::vector<FieldShape> fields;  // by number
 };
 
 namespace {
 
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
-constexpr int64_t kMaxDurationSeconds = 315576000000;  // 10,000 years, as the type has it
+constexpr int64_t kMaxDurationSeconds = 315576000000;  // 10,000 years, the type's limit
 constexpr int64_t kMinTimestamp = -62135596800;        // 0001-01-01
 constexpr int64_t kMaxTimestamp = 253402300799;        // 9999-12-31
 constexpr int64_t kMaxNanos = 999999999;
-// The contract's messages nest a dozen deep. Protobuf itself goes down to 100.
+// The contract's messages nest a dozen deep. Protobuf's own limit is 100.
 constexpr int kMaxDepth = 100;
 
 uint8_t WireTypeOf(const pb::FieldDescriptor& field) {
@@ -101,7 +101,7 @@ int64_t NumberSize(const pb::FieldDescriptor& field) {
   }
 }
 
-// All shapes that were asked for. Never destroyed.
+// All shapes requested so far. Never destroyed.
 class Shapes {
  public:
   const MessageShape& Of(const pb::Descriptor* type) {
@@ -110,8 +110,8 @@ class Shapes {
   }
 
  private:
-  // The contract has no message that holds itself; one that does would be met half made here,
-  // which is as good for the walk.
+  // No message of the contract contains itself. For such a message this returns the shape under
+  // construction, which suffices for the walk.
   MessageShape* Make(const pb::Descriptor* type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::unique_ptr<MessageShape>& shape = shapes_[type];
     if (shape != nullptr) return shape.get();
@@ -178,7 +178,7 @@ class Cursor {
 
   uint64_t position() const { return stop_position_ - static_cast<uint64_t>(stop_ - at_); }
 
-  // Where the bytes end there is none; bits past the 64th are dropped.
+  // Returns false at the end of the bytes; drops bits beyond the 64th.
   bool ReadVarint(uint64_t* value, int max_bytes = 10) {
     if (at_ != stop_ && *at_ < 0x80) {
       *value = *at_++;
@@ -232,7 +232,7 @@ class Cursor {
   size_t next_ = 0;
   const uint8_t* at_ = nullptr;
   const uint8_t* stop_ = nullptr;
-  uint64_t stop_position_ = 0;  // of stop_
+  uint64_t stop_position_ = 0;  // position of stop_ in the whole input
 };
 
 enum class Fault {
@@ -250,11 +250,11 @@ enum class Fault {
 
 struct Found {
   Fault fault = Fault::kNone;
-  uint32_t number = 0;  // the field's
-  uint64_t begin = 0;   // where its tag begins
+  uint32_t number = 0;  // the field's number
+  uint64_t begin = 0;   // position of its tag
 };
 
-// The common part of walks: tags, lengths, and numbers that are checked.
+// Common part of all walks: tags, lengths and checked numbers.
 class Walk {
  public:
   Walk(absl::Span<const std::string_view> pieces, int64_t max_cost, bool look_at_text)
@@ -262,7 +262,7 @@ class Walk {
 
   bool Message(const MessageShape& shape, uint64_t end, int depth) {
     if (depth > kMaxDepth) return Fail(Fault::kMalformed, 0, cursor_.position());
-    uint64_t seen = 0;  // fields that may come once
+    uint64_t seen = 0;  // bits of `once` fields seen so far
     uint64_t seconds = 0, nanos = 0;
     const uint64_t begin = cursor_.position();
     while (cursor_.position() < end) {
@@ -373,8 +373,8 @@ class Walk {
   Found found_;
 };
 
-// The path to the message in which the fault at `target` lies, such as `job.operations[3]`: walks
-// again, and counts.
+// The path to the message in which the fault at `target` lies, such as `job.operations[3]`. Walks
+// the bytes again and counts elements.
 class Path {
  public:
   Path(absl::Span<const std::string_view> pieces, uint64_t target)

@@ -10,17 +10,17 @@
 
 namespace stride {
 
-// Checks a request's bytes before protobuf makes objects from them. Two bytes on the wire may
-// become an object of 120, so the size of a message bounds nothing. Protobuf drops the fields of a
-// newer client, so the daemon would do something else than the client asked for. The walk reads
-// only tags and lengths: payloads and text are skipped. Any thread.
+// Checks a request's bytes before protobuf creates objects from them. Two bytes on the wire may
+// become an object of 120 bytes, so a message's size is no bound. Protobuf drops unknown fields of
+// a newer client, so the daemon would do something else than the client requested. The check reads
+// only tags and lengths and skips payloads and text. Any thread.
 
 struct RequestLimits {
-  int64_t wire_bytes = 0;    // the message as it travels
-  int64_t parsed_bytes = 0;  // the objects that it becomes
+  int64_t wire_bytes = 0;    // the message on the wire
+  int64_t parsed_bytes = 0;  // the objects created from it
 };
 
-// The fields of a message type and of those within it, made for walks. Lives for ever.
+// The fields of a message type and of nested types, prepared for checks. Never destroyed.
 class MessageShape;
 const MessageShape& ShapeOf(const google::protobuf::Descriptor* type);
 template <typename Message>
@@ -38,12 +38,12 @@ const MessageShape& ShapeOf() {
 absl::StatusOr<int64_t> CheckRequest(absl::Span<const std::string_view> pieces,
                                      const MessageShape& shape, const RequestLimits& limits);
 
-// The errors of a field that the contract lacks, and of bytes that are no field at all, for code
-// that reads messages itself. `path` is that of the message, empty for the whole.
+// Errors for a field that the contract lacks, and for bytes that are no field, for code that parses
+// messages itself. `path`: that of the message, empty for the root.
 absl::Status UnknownField(std::string_view type, std::string_view path, uint32_t number);
 
-// Why protobuf takes a message that CheckRequest has passed for malformed: INVALID_ARGUMENT that
-// names the text that is no UTF-8.
+// Why protobuf rejects a message that CheckRequest accepted: INVALID_ARGUMENT that names the text
+// that is not UTF-8.
 absl::Status WhyMalformed(absl::Span<const std::string_view> pieces, const MessageShape& shape);
 
 }  // namespace stride

@@ -11,7 +11,7 @@ namespace stride {
 namespace {
 
 constexpr int kPlenty = 8;
-// From then on others may have the processor between two looks.
+// After this time each poll yields the processor to other threads.
 constexpr absl::Duration kSelfish = absl::Microseconds(20);
 
 int NumProcessors() {
@@ -21,7 +21,7 @@ int NumProcessors() {
 
 std::atomic<int> num_spinning{0};
 
-// Between two looks, when so much time has passed.
+// Waits between two polls, after `passed` time.
 void Pause(absl::Duration passed) {
   if (passed >= kSelfish) {
     sched_yield();

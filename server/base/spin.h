@@ -5,20 +5,20 @@
 
 namespace stride {
 
-// Watching for what is expected within microseconds, in place of sleeping until it comes: a thread
-// that sleeps takes 5 to 10 us to wake, as long as a small job takes on a GPU. Only where
-// processors are plenty, and the processor is offered to others meanwhile.
+// Polls for an event that is expected within microseconds instead of sleeping: waking a thread
+// takes 5 to 10 us, as long as a small job takes on a GPU. Used only on machines with many
+// processors; each iteration yields the processor to other threads.
 
-// How long a thread watches for what usually follows soon: the next command of a client in a
-// request-reply loop, with some 100 us of work on a device in between, or the end of that work.
+// How long a thread polls for an event that usually follows soon: the next command of a client in a
+// request-reply loop with about 100 us of device work in between, or the end of that work.
 inline constexpr absl::Duration kWatch = absl::Microseconds(250);
 
-// Whether there are enough for that: 8 or more.
+// Whether the machine has enough processors for polling: 8 or more.
 bool ProcessorsArePlenty();
 
-// Asks `done` until it says yes or `time` is over; its last answer. Where they are few it asks
-// not at all: false. At most a quarter of the processors do so at once; for others it asks once.
-// Any thread.
+// Polls `done` until it returns true or `time` is over; returns its last answer. On a machine with
+// few processors it returns false without a poll. At most a quarter of the processors poll at once;
+// further threads poll once. Any thread may call it.
 bool SpinUntil(absl::FunctionRef<bool()> done, absl::Duration time);
 
 }  // namespace stride

@@ -6,7 +6,7 @@
 
 namespace stride {
 
-// Memory that a status takes, its payloads included: at least, and no more than twice.
+// Upper bound of a status's memory, payloads included; at most twice the real size.
 inline int64_t StatusBytes(const absl::Status& status) {
   if (status.ok()) return 0;
   int64_t bytes = 192 + static_cast<int64_t>(status.message().size());

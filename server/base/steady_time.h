@@ -13,14 +13,14 @@ namespace stride {
 // base/surroundings.h has the clocks and the conversions.
 class SteadyTime {
  public:
-  // The machine's start: stands for "not set".
+  // The machine's start; means "not set".
   constexpr SteadyTime() = default;
   static constexpr SteadyTime SinceBoot(absl::Duration time) { return SteadyTime(time); }
   static constexpr SteadyTime InfiniteFuture() { return SteadyTime(absl::InfiniteDuration()); }
   static constexpr SteadyTime InfinitePast() { return SteadyTime(-absl::InfiniteDuration()); }
 
   constexpr absl::Duration since_boot() const { return since_boot_; }
-  // Saturates; a caller that waits without an end must not use it.
+  // Saturates; not to be used for waits without an end.
   std::chrono::steady_clock::time_point ToChrono() const {
     return std::chrono::steady_clock::time_point(absl::ToChronoNanoseconds(since_boot_));
   }
@@ -56,7 +56,7 @@ class SteadyTime {
   absl::Duration since_boot_;
 };
 
-// The machine's own clock; code that a simulation runs asks Now() of base/surroundings.h.
+// The machine's own clock; code that a simulation runs uses Now() of base/surroundings.h instead.
 inline SteadyTime MachineTime() {
   return SteadyTime::SinceBoot(
       absl::FromChrono(std::chrono::duration_cast<std::chrono::nanoseconds>(

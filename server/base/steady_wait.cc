@@ -32,10 +32,10 @@ absl::Duration Rest(SteadyTime deadline) {
 }
 
 #ifdef STRIDE_WALL_CLOCK_WAITS
-// When the timed wait of this thread ends; null: no wait of this file.
+// End of this thread's timed wait; null: no wait of this file.
 thread_local const SteadyTime* wait_end = nullptr;
 
-// While it lives, the library's timed wait of this thread ends then.
+// While it lives, timed waits of this thread in Abseil end at this time.
 class WaitEnd {
  public:
   explicit WaitEnd(SteadyTime end) : end_(end) { wait_end = &end_; }
@@ -103,7 +103,7 @@ SteadyTime EndOf(KernelTimeout timeout) {
   return MachineTime() + std::min(end - absl::Now(), end - SystemNow());
 }
 
-// As Waiter::Wait, on the monotonic clock: takes one post, or gives up at `end`.
+// Like Waiter::Wait, on the monotonic clock: consumes one post, or returns at `end`.
 bool SleepUntil(Waiter* waiter, SteadyTime end) {
   auto* posts = reinterpret_cast<std::atomic<int32_t>*>(waiter);
   const timespec until = absl::ToTimespec(std::max(end - SteadyTime(), absl::ZeroDuration()));
@@ -123,7 +123,7 @@ bool SleepUntil(Waiter* waiter, SteadyTime end) {
 }  // namespace
 }  // namespace stride
 
-// Takes the place of the library's function, which is weak for that purpose.
+// Replaces Abseil's function, a weak symbol for that purpose.
 extern "C" bool ABSL_INTERNAL_C_SYMBOL(AbslInternalPerThreadSemWait)(
     absl::synchronization_internal::KernelTimeout timeout) {
   auto* waiter =

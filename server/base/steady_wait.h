@@ -11,11 +11,11 @@ namespace stride {
 // hour longer. In a program that links this file, the timed waits of other libraries (gRPC's
 // timers) also end after the time that remained when they began, despite steps of the wall clock.
 
-// As Mutex::AwaitWithDeadline: whether the condition holds. Caller holds the mutex.
+// Like Mutex::AwaitWithDeadline: whether the condition holds. Caller holds the mutex.
 bool SteadyAwait(absl::Mutex& mutex, const absl::Condition& condition, SteadyTime deadline);
-// As CondVar::WaitWithDeadline: true when the deadline passed. Caller holds the mutex.
+// Like CondVar::WaitWithDeadline: true when the deadline passed. Caller holds the mutex.
 bool SteadyWait(absl::CondVar& changed, absl::Mutex& mutex, SteadyTime deadline);
-// As Notification::WaitForNotificationWithDeadline: whether it was notified.
+// Like Notification::WaitForNotificationWithDeadline: whether it was notified.
 bool SteadyAwait(const absl::Notification& notification, SteadyTime deadline);
 
 }  // namespace stride

@@ -7,13 +7,13 @@
 
 namespace stride {
 
-// Tenants are dealt out over so many stripes: what is kept for each tenant, and is busy, is kept by
-// stripe, with a lock of its own.
+// Number of tenant partitions (lock striping): data per tenant is stored by partition, each with
+// its own lock.
 inline constexpr int kNumStripes = 64;
 
-// The same in every process and version: journals are by it (recovery/journals.h). By the first and
-// the last bytes of the name, which are where names differ: it is asked for several times with
-// every operation.
+// The tenant's partition. The same in all processes and versions, since journals are split by it
+// (recovery/journals.h). Uses the first and the last bytes of the name, where names differ: each
+// operation calls this several times.
 inline int StripeOf(const TenantId& tenant) {
   const char* const name = tenant.value.data();
   const size_t size = tenant.value.size();
@@ -34,7 +34,7 @@ inline int StripeOf(const TenantId& tenant) {
 }
 static_assert(kNumStripes == 1 << 6);
 
-// In a set of stripes.
+// The partition's bit in a set of partitions.
 constexpr uint64_t StripeBit(int stripe) { return uint64_t{1} << stripe; }
 
 }  // namespace stride

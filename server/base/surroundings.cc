@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kOrdinaryCorrectionNanos = 100'000'000;
 
-// By how much the wall clock is ahead of the steady one.
+// Wall clock minus steady clock.
 absl::Duration WallAhead() {
   Surroundings* simulated = simulated_surroundings;
   const SteadyTime now = simulated == nullptr ? MachineTime() : simulated->Now();

@@ -12,30 +12,32 @@
 
 namespace stride {
 
-// Time, threads, waiting and chance, in place of the machine's: a simulation of the daemon's parts
-// gives them all from one seed, and runs one thing at a time. `owner` is the Timer or Executor that
-// asks.
+// Replaces the machine's time, threads, waits and randomness: a simulation of the daemon's parts
+// derives all of them from one seed and runs one thing at a time. `owner` is the calling Timer or
+// Executor.
 class Surroundings {
  public:
   virtual ~Surroundings() = default;
   virtual SteadyTime Now() = 0;
-  // May step, as an administrator's `date --set` makes it.
+  // May step, as after `date --set`.
   virtual absl::Time WallNow() = 0;
   virtual void At(const void* owner, SteadyTime time, std::function<void()> work) = 0;
   virtual void Run(const void* owner, std::function<void()> work) = 0;
-  // Drops what the owner still has to do.
+  // Drops the owner's pending work.
   virtual void Forget(const void* owner) = 0;
-  // Returns when the owner has nothing more to do.
+  // Returns when the owner has no pending work.
   virtual void Finish(const void* owner) = 0;
-  // Lets others go on until `ready` or the deadline. Called with no lock held that they may want.
+  // Runs other work until `ready` returns true or the deadline. The caller holds no lock that the
+  // other work may need.
   virtual void Wait(const std::function<bool()>& ready, SteadyTime deadline) = 0;
   virtual std::string RandomId(int length) = 0;
 };
 
-// Null but in a simulation, which sets it before it makes anything else. Costs a load and a branch.
+// Null except in a simulation, which sets it before it creates any other object. Costs a load and a
+// branch.
 inline Surroundings* simulated_surroundings = nullptr;
 
-// What Now() of this thread is, by OneMoment.
+// The time that Now() returns on this thread while a OneMoment lives; null otherwise.
 inline thread_local const SteadyTime* standing_moment = nullptr;
 
 inline SteadyTime Now() {
@@ -43,17 +45,17 @@ inline SteadyTime Now() {
   return simulated_surroundings == nullptr ? MachineTime() : simulated_surroundings->Now();
 }
 
-// The date, for what people read and for what survives a reboot; nothing waits by it.
+// The date, for display and for times that survive a reboot; no wait uses it.
 absl::Time WallNow();
-// The date at a moment and back, by the difference of the two clocks as it is now.
+// Convert between both clocks by their present difference.
 absl::Time ToWallTime(SteadyTime time);
 SteadyTime FromWallTime(absl::Time time);
-// Returns the same date for one moment as long as the wall clock does not step and its ordinary
-// corrections add up to less than 0.1 s. For dates that clients query repeatedly.
+// The date of a moment, for dates that clients query repeatedly. The answer stays the same while
+// the wall clock does not step and its ordinary corrections sum to less than 0.1 s.
 absl::Time DateOf(SteadyTime time);
 
-// While it lives, Now() of its thread stays what it was: for a stretch of small steps that waits
-// for nothing and is one moment to all that it does. It spares them the reading of the clock.
+// Freezes Now() of its thread while it lives: for a sequence of small steps that never waits and
+// counts as one moment. Saves the steps the clock reads.
 class OneMoment {
  public:
   OneMoment() : time_(Now()), outer_(std::exchange(standing_moment, &time_)) {}
@@ -66,8 +68,8 @@ class OneMoment {
   const SteadyTime* const outer_;
 };
 
-// As absl::Mutex::AwaitWithDeadline and Notification::WaitForNotificationWithDeadline, which
-// nothing else may use: they wait by the wall clock (base/steady_wait.h).
+// Replace absl::Mutex::AwaitWithDeadline and Notification::WaitForNotificationWithDeadline, which
+// wait by the wall clock and are used nowhere else (base/steady_wait.h).
 bool Await(absl::Mutex& mutex, const absl::Condition& condition, SteadyTime deadline);
 bool Await(const absl::Notification& notification, SteadyTime deadline);
 

@@ -11,18 +11,18 @@ namespace {
 
 constexpr absl::Duration kRetryDelay = absl::Seconds(1);
 
-// Empty: the error is no lack.
+// The resource that is exhausted; empty: the error is not a shortage.
 std::string_view LackingAfter(int error) {
   switch (error) {
     case EMFILE:
     case ENFILE:
       return "file descriptors";
-    case EAGAIN:  // of fork and clone: RLIMIT_NPROC, pids.max, threads-max
+    case EAGAIN:  // from fork and clone: RLIMIT_NPROC, pids.max, threads-max
     case EUSERS:
       return "processes or threads";
     case ENOMEM:
     case ENOBUFS:
-    case ENOSPC:  // of a memory file
+    case ENOSPC:  // from writes to a memory file
     case EDQUOT:
       return "memory";
     default:

@@ -14,13 +14,14 @@ namespace stride {
 // Other errors are as absl::ErrnoToStatus makes them.
 absl::Status SystemError(int error, std::string_view doing);
 
-// Something is lacking that others use: it says nothing of who failed for it.
+// Whether the error is a shortage of a shared resource, which is not the failed caller's fault.
 inline bool IsLack(const absl::Status& status) { return absl::IsResourceExhausted(status); }
 
 // Converts the code of std::system_error, which the constructor of std::thread throws.
 absl::Status ThreadError(int error);
 
-// A thread, or the error where the machine gives none: std::thread alone would end the daemon.
+// Starts a thread, or returns the machine's error: std::thread alone would throw and end the
+// daemon.
 template <typename Function>
 absl::StatusOr<std::thread> StartThread(Function&& function) {
   try {

@@ -12,17 +12,17 @@
 
 namespace stride {
 
-// Calls functions at given times on one thread of its own; they must not block. Thread-safe.
+// Calls functions at given times on its own thread; they must not block. Thread-safe.
 class Timer {
  public:
   Timer();
   ~Timer() { Stop(); }
 
-  // Waits for the function that runs now, if any; pending and later ones are dropped. Not from a
-  // function of the timer itself.
+  // Waits for the running function, if any; drops pending and later ones. Not to be called from a
+  // function of the timer.
   void Stop();
 
-  // Functions of equal time run in the order they were given.
+  // Functions with equal times run in the order of submission.
   void At(SteadyTime time, std::function<void()> work);
 
  private:

@@ -22,7 +22,7 @@ class UniqueFd {
   bool valid() const { return fd_ >= 0; }
   int Release() { return std::exchange(fd_, -1); }
   void Reset(int fd = -1);
-  // A second descriptor of the same open file, close-on-exec.
+  // Another descriptor of the same open file, close-on-exec.
   absl::StatusOr<UniqueFd> Duplicate() const;
 
  private:

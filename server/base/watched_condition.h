@@ -11,17 +11,17 @@
 
 namespace stride {
 
-// A condition variable whose waiter watches for kWatch before it sleeps (SpinUntil): for what is
-// mostly there within microseconds. Its mutex is the caller's. One thread waits at a time.
+// A condition variable whose waiter polls for kWatch before it sleeps (SpinUntil): for events that
+// mostly follow within microseconds. The caller owns the mutex. One thread waits at a time.
 class WatchedCondition {
  public:
-  // What is waited for may have come. Caller holds the mutex.
+  // Reports that the condition may hold now. The caller holds the mutex.
   void Notify() {
     num_notices_.fetch_add(1, std::memory_order_release);
     changed_.notify_one();
   }
 
-  // Whether `holds` does, which is asked with the lock, by `deadline`.
+  // Waits until `holds`, evaluated under the lock, returns true; false: the deadline has passed.
   template <typename Predicate>
   bool Wait(std::unique_lock<std::mutex>& lock, SteadyTime deadline, Predicate holds) {
     if (holds()) return true;

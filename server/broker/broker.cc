@@ -18,7 +18,7 @@ namespace {
 
 bool IsCpu(const FoundDevice& device) { return device.description.kind() == "cpu"; }
 
-// Replaces the machine, as the CPU worker lists it, by the devices asked for.
+// Replaces the machine, as the CPU worker lists it, by the configured devices.
 void ApplyOptions(const BrokerOptions& options, Discovery* found) {
   std::vector<FoundDevice> others, cpus;
   for (FoundDevice& device : found->devices) {
@@ -91,7 +91,7 @@ class ProcessBroker : public Broker {
   void Shutdown() override {
     stopping_ = true;
     compiler_.Shutdown();
-    // First the workers: a start under way fails at once, and the pool's thread with it.
+    // End workers first: a start in progress then fails at once, and the pool's thread ends.
     workers_.EndAll();
     spares_.Stop();
     workers_.EndAll();

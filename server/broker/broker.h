@@ -15,9 +15,9 @@
 namespace stride::broker {
 
 struct BrokerOptions {
-  std::string worker_directory;  // holds stride-worker-*
+  std::string worker_directory;  // folder of stride-worker-*
   std::string cache_directory;   // compiled code; empty: memory only
-  // Code that was compiled with the product (precompiled_modules.h); empty: none.
+  // Folder of code that was compiled with the product (precompiled_modules.h); empty: none.
   std::string precompiled_directory;
   uint64_t staging_bytes = 64 << 20;
   uint64_t staging_slot_bytes = 1 << 20;
@@ -25,13 +25,13 @@ struct BrokerOptions {
   int num_compilers = 2;
   absl::Duration compile_timeout = absl::Seconds(60);
   absl::Duration start_timeout = absl::Seconds(30);
-  // CPU devices to make, by their number of threads; 0: all cores. Empty: none, unless no other
+  // Number of threads of each CPU device; 0: all cores. Empty: no CPU device, unless no other
   // device is found (then one with all cores).
   std::vector<int> cpu_devices;
   bool use_cuda = true;
   SandboxPolicy sandbox;
-  // What workers say on their standard error, a line at a time, made printable and bounded; from
-  // any thread. Unset: dropped.
+  // Receives the workers' standard error: one line a call, printable and bounded. Called on any
+  // thread. Unset: dropped.
   std::function<void(const std::string&)> log;
 };
 
@@ -41,23 +41,23 @@ class Broker {
   static absl::StatusOr<std::unique_ptr<Broker>> Create(BrokerOptions options);
   virtual ~Broker() = default;
 
-  // Fixed for the broker's life; the index into it names a device elsewhere.
+  // Fixed for the broker's life. Other methods take an index into it.
   virtual const std::vector<wire::DeviceDescription>& devices() const = 0;
-  // Between devices of one kind, as its executable listed them; not every pair need have one.
+  // Links between devices of one kind, as its executable listed them; some pairs have none.
   virtual const std::vector<wire::Link>& links() const {
     static const std::vector<wire::Link> kNone;
     return kNone;
   }
-  // Human lines on what was found and what not, for the log and `stride doctor`.
+  // Lines for the log and `stride doctor`: devices found, and devices not used with the reason.
   virtual const std::vector<std::string>& notes() const = 0;
 
-  // A fresh worker that has served no tenant: a spare when there is one (microseconds), else a new
-  // process (blocks until it is ready). Keeps the number of spares up in the background.
+  // A new worker that has served no tenant: a spare when there is one (microseconds), else a new
+  // process (blocks until it is ready). A background thread replaces used spares.
   virtual absl::StatusOr<std::shared_ptr<Worker>> StartWorker(int device) = 0;
 
   virtual Compiler& compiler() = 0;
 
-  // Ends every process. Called before destruction; afterwards StartWorker answers UNAVAILABLE.
+  // Ends all processes. Call before destruction; afterwards StartWorker returns UNAVAILABLE.
   virtual void Shutdown() = 0;
 };
 

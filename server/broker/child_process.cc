@@ -12,7 +12,7 @@
 
 #include "server/base/system_error.h"
 
-extern "C" {  // glibc 2.36 forgot it in this header
+extern "C" {  // missing in this header in glibc 2.36
 #include <sys/pidfd.h>
 }
 
@@ -21,7 +21,7 @@ extern "C" {  // glibc 2.36 forgot it in this header
 namespace stride::broker {
 namespace {
 
-// glibc's <sys/wait.h> has it as an enumerator only with newer headers.
+// Only newer headers define this enumerator in glibc's <sys/wait.h>.
 constexpr idtype_t kPidfd = static_cast<idtype_t>(3);  // P_PIDFD
 
 class SpawnSettings {
@@ -127,7 +127,7 @@ ChildExit ChildProcess::Reap() {
   siginfo_t info{};
   while (waitid(kPidfd, pidfd_.get(), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
-  // While the leader is not reaped its group's number cannot belong to another.
+  // While the leader is not reaped, its group's number cannot be reused.
   kill(-pid_, SIGKILL);
   while (waitid(kPidfd, pidfd_.get(), &info, WEXITED) != 0 && errno == EINTR) {
   }

@@ -28,18 +28,18 @@ struct SpawnRequest {
   static constexpr int kOwnStandardError = -2;  // the daemon's own
 };
 
-// Where a child finds its socket.
+// The child's descriptor of its socket.
 inline constexpr int kChildSocket = 3;
 
-// A process that we started: in its own process group, with no descriptor of ours but those of the
-// request and perhaps standard error, with default signals and standard input from /dev/null.
-// Killed, with its group, and reaped on destruction. Movable. Kill may be called from any thread
-// while the object lives; the rest by its owner.
+// A child process: in its own process group, with only the request's descriptors and perhaps
+// standard error, with default signals and standard input from /dev/null. Destruction kills it,
+// with its group, and reaps it. Movable. Kill may be called from any thread while the object lives;
+// other methods by its owner.
 class ChildProcess {
  public:
-  // Safe in a process with threads: between fork and exec nothing is allocated (posix_spawn). The
-  // child may ask the kernel to be killed when the calling *thread* ends, so call it on one that
-  // lives long: see Spawner.
+  // Safe in a process with threads: allocates nothing between fork and exec (posix_spawn). The
+  // child may ask the kernel to be killed when the calling *thread* ends, so call it on a
+  // long-lived thread: see Spawner.
   static absl::StatusOr<ChildProcess> Start(const SpawnRequest& request);
 
   ChildProcess(ChildProcess&& other) noexcept;
@@ -50,9 +50,9 @@ class ChildProcess {
   // Readable once the process has ended.
   int descriptor() const { return pidfd_.get(); }
   void Kill() const;
-  // True when it has ended within the time.
+  // Waits for the process's end; true when it has ended within `timeout`.
   bool WaitEnded(absl::Duration timeout) const;
-  // Blocks until it has ended; reaps it. Once.
+  // Blocks until the process has ended; reaps it. Call once.
   ChildExit Reap();
 
  private:

@@ -12,7 +12,7 @@ namespace stride::broker {
 struct CompiledModule {
   uint64_t id = 0;     // unique in the daemon's life, never 0
   std::string target;  // `cpu:znver4`
-  std::string key;     // content hash: of code, target and compiler version
+  std::string key;     // hash of code, target and compiler version
   UniqueFd object;     // sealed memfd
   uint64_t size = 0;
   wire::ModuleDescription description;

@@ -6,20 +6,20 @@
 
 namespace stride::broker {
 
-// Why a compiler gave no answer, or ended over one.
+// Why a compiler process ended or gave no answer.
 enum class CompilerDeath {
   kNone,
   kKilled,   // SIGKILL: another process, or the kernel for lack of memory
-  kMemory,   // the bound of one compilation's memory
-  kTime,     // its processor time, or the time that the answer may take
+  kMemory,   // the memory bound of one compilation
+  kTime,     // its processor time, or the time limit of the answer
   kNoStart,  // it ended before it could read anything: no sandbox, no threads
-  kCrash,    // a signal or an exit of its own
-  kLie,      // it answered nonsense
+  kCrash,    // a signal, or an exit code of its own
+  kLie,      // a malformed answer
 };
 
 CompilerDeath DeathOf(const ChildExit& exit);
 
-// Decides whether a request is retried in a fresh process, or the source is to blame. A source that
+// Decides whether a request is retried in a fresh process, or the source is at fault. A source that
 // kills one fresh process also kills the next; a busy machine that kills one seldom kills two.
 // Pure.
 class CompilerVerdict {
@@ -33,12 +33,12 @@ class CompilerVerdict {
 
  private:
   int num_kills_ = 0;
-  int num_others_ = 0;  // of fresh processes
+  int num_others_ = 0;  // other deaths of fresh processes
   CompilerDeath last_ = CompilerDeath::kNone;
   bool tries_again_ = true;
 };
 
-// How long a process waited for a processor so far, as the kernel counts; 0 where it does not.
+// How long a process has waited for a processor so far, as the kernel counts; 0 if unknown.
 absl::Duration WaitedForProcessor(pid_t pid);
 
 // The wall-clock limit of a compiler that may take `timeout` on an idle machine and has waited for

@@ -34,7 +34,7 @@ CompilerPool::CompilerPool(CompilerOptions options, Spawner* spawner)
         name, Queue{.kind = kind,
                     .jobs = CompileQueue(options_.num_compilers, options_.num_more_compilers)});
   }
-  // One for each kind is there from the start: no request finds the machine without a thread.
+  // Start one thread per kind now, so that no request finds the machine without a thread.
   for (auto& [name, queue] : queues_) {
     ++queue.num_threads;
     threads_.emplace_back([this, queue = &queue] { RunThread(queue); });
@@ -133,8 +133,8 @@ void CompilerPool::Request(const TenantId& tenant, const std::string& target,
       Waiting& waiting = waiting_[job.key];
       const bool is_new = waiting.calls.empty();
       waiting.calls.push_back(std::move(done));
-      // Another's place in the queue may be far behind one's own, and so may that of a job for
-      // which nothing waited.
+      // Equal code in another tenant's queue, or as a background job, may be far from its turn:
+      // queue it for this tenant too. Begin skips the later duplicate.
       if (waiting.begun || (later ? !is_new : !waiting.tenants.insert(tenant).second)) return;
       queue.jobs.Add(std::move(job));
       AddThread(queue);
@@ -153,7 +153,7 @@ void CompilerPool::AddThread(Queue& queue) {
   const bool one_of_few = queue.num_threads < options_.num_compilers;
   const bool all_at_work = queue.jobs.num_running() == queue.num_threads;
   if (!one_of_few && !(all_at_work && queue.jobs.CanBegin())) return;
-  // Where the machine gives no thread, those that there are do the work.
+  // If the machine refuses a new thread, the existing ones do the work.
   absl::StatusOr<std::thread> thread = StartThread([this, &queue] { RunThread(&queue); });
   if (!thread.ok()) return;
   ++queue.num_threads;
@@ -187,7 +187,7 @@ void CompilerPool::RunThread(Queue* queue) {
       if (woken) {
         job = Begin(*queue);
         if (!job.has_value()) continue;
-        AddThread(*queue);  // for others, who do not wait for this one
+        AddThread(*queue);  // for jobs that need not wait for this one
       }
     }
     if (!job.has_value()) {
@@ -214,7 +214,7 @@ absl::StatusOr<CompilerPool::Module> CompilerPool::Make(const Queue& queue, cons
   if (!output.ok()) return output.status();
   wire::CompileReply& reply = output->reply;
   reply.clear_id();
-  // Not kept on disk is only slower; the disk may be full or read-only.
+  // Without a file on disk later starts are only slower; the disk may be full or read-only.
   if (absl::Status s = files_.Write(job.key, reply, output->object); !s.ok()) {
     std::fprintf(stderr, "compiled code is not kept: %s\n", s.ToString().c_str());
   }

@@ -25,29 +25,30 @@ namespace stride::broker {
 struct CompilerOptions {
   struct Kind {
     std::string executable;
-    std::string toolchain;  // part of the key of what it compiles
+    std::string toolchain;  // part of the cache key of the code that it compiles
   };
   std::map<std::string, Kind> kinds;  // by the part of a target before its colon
   std::string cache_directory;        // empty: memory only
-  std::string precompiled_directory;  // of precompiled_modules.h; empty: none
-  // By a device's target: targets of precompiled code that it runs, the best first.
+  std::string precompiled_directory;  // see precompiled_modules.h; empty: none
+  // By a device's target: compatible targets of precompiled code, the best first.
   std::map<std::string, std::vector<std::string>> precompiled_targets;
-  int num_compilers = 2;  // processes of a kind, at most
-  // And so many more for tenants who have nothing being compiled: they wait for nobody's code.
+  int num_compilers = 2;  // most processes per kind
+  // Additional processes for tenants with no compilation in flight, so that they do not wait for
+  // other tenants' code.
   int num_more_compilers = 6;
   absl::Duration timeout = absl::Seconds(60);
-  absl::Duration idle_time = absl::Seconds(60);  // a process unused for so long is let go
-  int max_compilations = 64;  // of one process, so that what it leaks stays small
-  size_t max_later = 32;      // codes of one tenant that nothing waits for
+  absl::Duration idle_time = absl::Seconds(60);  // a process that is idle for this long is ended
+  int max_compilations = 64;  // most compilations per process, which bounds its leaks
+  size_t max_later = 32;      // most pending background jobs per tenant
   SandboxPolicy sandbox;
   uint64_t memory_bytes = 256 << 20;
   size_t memory_modules = 512;
   uint64_t disk_bytes = uint64_t{1} << 30;
-  bool compress_files = false;  // of the cache directory (ModuleFiles)
+  bool compress_files = false;  // compress the cache directory's files (ModuleFiles)
 };
 
-// The compiler of the broker: threads that each own at most one compiler process, and the caches
-// before them.
+// The broker's compiler: threads that each own at most one compiler process, and the caches in
+// front of them.
 class CompilerPool : public Compiler {
  public:
   // `spawner` must outlive the pool.
@@ -63,10 +64,10 @@ class CompilerPool : public Compiler {
   void CompileLater(const TenantId& tenant, const std::string& target, const wire::Code& code,
                     Done done) override;
 
-  // Modules in the folder of precompiled code, or why it is not used.
+  // Modules in the folder of precompiled code; its status() says why the folder is not used.
   const PrecompiledModules& precompiled() const { return precompiled_; }
 
-  // Kills the processes, answers what waits with UNAVAILABLE, joins the threads.
+  // Kills the processes, answers pending requests with UNAVAILABLE and joins the threads.
   void Shutdown();
 
  private:
@@ -78,10 +79,10 @@ class CompilerPool : public Compiler {
     int num_threads = 0;
     int num_idle = 0;
   };
-  // For one code.
+  // Callers that wait for one code.
   struct Waiting {
     std::vector<Done> calls;
-    std::set<TenantId> tenants;  // in whose queue it is, to be waited for
+    std::set<TenantId> tenants;  // tenants with a queued job for it
     bool begun = false;
   };
 
@@ -97,9 +98,9 @@ class CompilerPool : public Compiler {
   std::optional<ModuleFiles::Entry> FindPrecompiled(const std::string& target,
                                                     const std::string& code) const;
   Queue& QueueFor(const std::string& target) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A thread more, if there is work for it.
+  // Starts another thread if there is work for it.
   void AddThread(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The next one that nobody else has made or makes; none: there is no such.
+  // The next job that no thread has begun or finished; nullopt: there is none.
   std::optional<Job> Begin(Queue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunThread(Queue* queue);
   absl::StatusOr<Module> Make(const Queue& queue, const Job& job,
@@ -111,7 +112,7 @@ class CompilerPool : public Compiler {
                                                              const std::string& object);
   absl::StatusOr<Module> Keep(const Job& job, wire::CompileReply reply, const std::string& object);
   void Finish(Queue& queue, const Job& job, const absl::StatusOr<Module>& result);
-  // Lets Shutdown kill the process while it compiles. False when it is too late to begin.
+  // Lets Shutdown kill the process while it compiles. False when Shutdown has begun.
   bool SetRunning(CompilerProcess* process, bool running);
 
   const CompilerOptions options_;

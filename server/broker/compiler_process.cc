@@ -11,11 +11,11 @@
 namespace stride::broker {
 namespace {
 
-// A wait that is not worth another look.
+// The shortest wait that is worth another poll.
 constexpr absl::Duration kLeastWait = absl::Milliseconds(1);
 constexpr absl::Duration kSendTimeout = absl::Seconds(2);
-// The time for a process to exit after its socket is closed. A busy machine needs long to end a
-// large process, and a process killed here would count as killed from outside.
+// Time for a process to exit after its socket is closed. A busy machine needs long to end a large
+// process, and a process killed here would count as killed from outside.
 constexpr absl::Duration kExitGrace = absl::Seconds(10);
 // Larger code travels in a descriptor; wire::kMaxPacketBytes less room for the rest.
 constexpr size_t kMaxInlineCodeBytes = 96 << 10;
@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<CompilerProcess>> CompilerProcess::Start(
     request.arguments.push_back(std::move(argument));
   }
   request.socket = sockets->second.get();
-  // A compiler's own words, such as a crash report, may quote the source or the machine.
+  // The compiler's standard error, such as a crash report, may quote the source or machine paths.
   if (!KeepsStandardError(sandbox)) request.standard_error = -1;
   auto child = spawner->Spawn(std::move(request));
   if (!child.ok()) return child.status();
@@ -87,9 +87,9 @@ absl::StatusOr<CompilerProcess::Output> CompilerProcess::Compile(const std::stri
                                                                  const std::string& serialized_code,
                                                                  absl::Duration timeout) {
   ++num_compiled_;
-  usable_ = false;  // until it has answered as it should
+  usable_ = false;  // until it has sent a valid answer
   absl::Status sent = SendRequest(target, serialized_code);
-  if (absl::IsUnavailable(sent)) return Dead(DeathOf(End()));  // it died idle, or as it started
+  if (absl::IsUnavailable(sent)) return Dead(DeathOf(End()));  // it died idle, or during its start
   if (!sent.ok()) return sent;
   wire::CompileReply reply;
   std::vector<UniqueFd> descriptors;
@@ -128,7 +128,7 @@ ChildExit CompilerProcess::End() {
 
 absl::Status CompilerProcess::Dead(CompilerDeath death) {
   usable_ = false;
-  // A call after the first end says nothing new.
+  // Keep the first cause.
   if (death_ == CompilerDeath::kNone) death_ = death;
   return absl::AbortedError("the compiler process died");
 }
@@ -138,7 +138,7 @@ absl::StatusOr<CompilerProcess::Output> CompilerProcess::Check(wire::CompileRepl
   if (reply.id() != last_id_) return Lie();
   if (reply.status().code() != 0) return descriptors.empty() ? Refusal(reply) : Lie();
   if (descriptors.size() != 1) return Lie();
-  // Of a compiler that was taken over, too, a log is short.
+  // A compromised compiler must not send a long log either.
   if (reply.log().size() > wire::kMaxStatusText) return Lie();
   if (reply.size() > kMaxObjectBytes || !CheckMemoryFile(descriptors[0].get(), reply.size()).ok())
     return Lie();

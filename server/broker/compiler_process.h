@@ -15,12 +15,12 @@
 namespace stride::broker {
 
 // A worker executable in compile mode: answers one request at a time. Kill may be called from any
-// thread; the rest by one.
+// thread; all other methods from one.
 class CompilerProcess {
  public:
   struct Output {
     wire::CompileReply reply;
-    std::string object;  // copied out of what the process sent, so that it cannot change any more
+    std::string object;  // copied out of the process's memory, so that the process cannot change it
   };
 
   static absl::StatusOr<std::unique_ptr<CompilerProcess>> Start(const std::string& executable,
@@ -28,9 +28,9 @@ class CompilerProcess {
                                                                 Spawner* spawner);
 
   // INVALID_ARGUMENT with the log when the code is wrong, UNIMPLEMENTED when the device kind cannot
-  // run it; after these the process is as good as before. Otherwise it is of no use any more, and
+  // run it; after these the process stays usable. After any other error it is not usable, and
   // `death` says whether it died. `timeout` is for an idle machine: time in which the process waits
-  // for a processor does not count, within a bound.
+  // for a processor does not count, up to a bound.
   absl::StatusOr<Output> Compile(const std::string& target, const std::string& serialized_code,
                                  absl::Duration timeout);
 
@@ -47,7 +47,7 @@ class CompilerProcess {
   absl::StatusOr<wire::Channel::Outcome> Await(wire::CompileReply* reply,
                                                std::vector<UniqueFd>* descriptors,
                                                absl::Duration timeout);
-  ChildExit End();  // of one that has closed its socket
+  ChildExit End();  // reaps the process once its socket is closed
   absl::Status Dead(CompilerDeath death);
   absl::Status Lie() { return Dead(CompilerDeath::kLie); }
 

@@ -43,7 +43,7 @@ bool HasClientText(const wire::Code& code) {
 
 std::string ContentKey(std::string_view target, std::string_view toolchain,
                        std::string_view serialized_code) {
-  // Lengths keep the parts apart.
+  // Lengths separate the parts.
   return Sha256(absl::StrCat("stride compiled code 1\n", target.size(), " ", ToAbsl(target), " ",
                              toolchain.size(), " ", ToAbsl(toolchain), "\n",
                              ToAbsl(serialized_code)));

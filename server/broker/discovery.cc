@@ -100,8 +100,7 @@ absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Dur
   return list;
 }
 
-// All executables are asked at once: a driver takes some tenths of a second to begin, in which the
-// others list theirs.
+// All executables run concurrently: a driver takes some tenths of a second to initialize.
 std::vector<absl::StatusOr<wire::DeviceList>> RunLists(const std::vector<Executable>& executables,
                                                        absl::Duration timeout,
                                                        const SandboxPolicy& sandbox,

@@ -21,26 +21,27 @@ struct FoundDevice {
 
 struct Discovery {
   std::vector<FoundDevice>
-      devices;  // CUDA before CPU, otherwise by kind; within a kind as its worker lists them
+      devices;  // CUDA before CPU, otherwise by kind; within a kind in the worker's order
   std::vector<wire::Link> links;
   std::map<std::string, std::string> executables;  // by kind
-  std::map<std::string, std::string> toolchains;   // by kind, of the compile mode
+  std::map<std::string, std::string> toolchains;   // by kind: the compile mode's toolchain
   std::vector<std::string> notes;
-  // An executable ended since it could not enter the sandbox that was required.
+  // An executable ended because it could not enter the required sandbox.
   bool sandbox_refused = false;
 };
 
-// Runs every `stride-worker-<kind>` of the folder with --list, each no longer than `timeout`. One
-// that fails is a note, not an error; a folder that cannot be read is an error.
+// Runs each `stride-worker-<kind>` of the folder with --list, each for at most `timeout`. A failed
+// one becomes a note, not an error; a folder that cannot be read is an error.
 absl::StatusOr<Discovery> Discover(const std::string& worker_directory, absl::Duration timeout,
                                    const SandboxPolicy& sandbox, Spawner* spawner);
 
-// The rest of what compiled code of a kind depends on: the compiler by its own name, and the
-// builds of the executables that compile it and that launch it.
+// The dependencies of a kind's compiled code: the compiler's own name, and the builds of the
+// executables that compile and launch it.
 std::string ToolchainOf(const Discovery& found, const std::string& kind);
 
-// From what the CPU worker says of the machine to the devices asked for, each with its number of
-// threads (0: all of the machine's). The machine's memory is divided evenly: the devices share it.
+// Converts the CPU worker's description of the machine to the configured devices, each with its
+// number of threads (0: all of the machine's). The devices share the machine's memory, so each gets
+// an equal part.
 std::vector<FoundDevice> MakeCpuDevices(const FoundDevice& machine,
                                         const std::vector<int>& num_threads);
 

@@ -27,7 +27,7 @@ void ErrorRelay::Read() {
   taken_ += size > 0 ? static_cast<size_t>(size) : 0;
   if (size > 0 && taken_ < kMostBytes) return;
   Flush();
-  // The worker meets EPIPE from now on, and goes on without.
+  // The worker gets EPIPE from now on, and continues without output.
   input_.Reset();
 }
 

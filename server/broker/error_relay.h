@@ -7,24 +7,24 @@
 
 namespace stride::broker {
 
-// What a worker writes on its standard error, for the daemon's log: by lines, only printable ASCII,
-// and no more than a few kilobytes of a worker's whole life, since a kernel of the CPU device can
-// write there too. Not thread-safe.
+// Relays a worker's standard error to the daemon's log, by lines and only as printable ASCII. A
+// kernel of the CPU device can write there too, so the total per worker is a few kilobytes. Not
+// thread-safe.
 class ErrorRelay {
  public:
   using Log = std::function<void(const std::string&)>;
 
-  // `input` does not block.
+  // `input` must be non-blocking.
   ErrorRelay(UniqueFd input, Log log) : input_(std::move(input)), log_(std::move(log)) {}
 
-  // For poll; -1 when nothing more is taken.
+  // Descriptor for poll; -1 once no more is read.
   int descriptor() const { return input_.get(); }
-  // To be called when there is something to read, and at the end: one bite.
+  // Reads one chunk. Call when the descriptor is readable, and at the end.
   void Read();
-  // The last line may lack its end.
+  // Logs the last line, which may lack its newline.
   void Flush();
-  // The first line of a failed assert in a kernel, as the CUDA driver writes it (file, line,
-  // kernel, block, thread, condition); empty: none came.
+  // First line of a failed assert in a kernel, in the CUDA driver's format (file, line, kernel,
+  // block, thread, condition); empty: none.
   const std::string& assertion() const { return assertion_; }
 
  private:

@@ -35,7 +35,7 @@ absl::Status EventLedger::CheckTask(const wire::TaskResult& result) {
 absl::Status EventLedger::CheckPrinted(const wire::Printed& printed) {
   if (printed.sequence() <= last_result_ || printed.sequence() > last_submitted_)
     return Lie("text of a task that is not in flight");
-  // Tasks end in order, and their text comes when they end.
+  // Tasks end in order, and a task's text arrives when it ends.
   if (printed.sequence() < last_printed_) return Lie("text out of order");
   if (printed.sequence() > last_printed_) printed_bytes_ = 0;
   last_printed_ = printed.sequence();
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<EventLedger::CopyDone>> EventLedger::TakeCopies(
   for (uint64_t id : done.ids()) {
     auto found = copies_.find(id);
     if (found == copies_.end()) {
-      // Those taken before it are owed an answer all the same: they fail with the rest.
+      // Copies taken before still need an answer: they fail with the rest.
       for (CopyDone& copy : taken) AddCopy(std::move(copy));
       return Lie("the end of a copy that is not under way");
     }

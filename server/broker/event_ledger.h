@@ -16,23 +16,23 @@
 
 namespace stride::broker {
 
-// What a worker owes: each task, cancel, copy, load and arena that it was asked for and has not
-// answered. A worker is not trusted, so every answer is checked against it; an error means that the
-// worker lies. Not thread-safe.
+// Outstanding requests of a worker: tasks, cancels, copies, loads and arenas without an answer yet.
+// A worker is not trusted, so each answer is checked against them; an error means that the worker
+// answers falsely. Not thread-safe.
 class EventLedger {
  public:
   using CopyDone = std::function<void(absl::Status)>;
 
-  // --- what was asked ---
+  // --- requests ---
   uint64_t last_submitted() const { return last_submitted_; }
   void AddTasks(uint64_t last) { last_submitted_ = last; }
   uint64_t AddCopy(CopyDone done);
-  // False when the same module, arena or task is already being waited for.
+  // False when a request for the same module, arena or task is pending already.
   bool AddLoad(uint64_t module, Worker::LoadDone loaded);
   bool AddArena(uint64_t arena);
   bool AddCancel(uint64_t sequence) { return cancels_.insert(sequence).second; }
 
-  // --- what was answered ---
+  // --- answers ---
   absl::Status CheckTask(const wire::TaskResult& result);
   uint64_t last_result() const { return last_result_; }
   absl::Status CheckPrinted(const wire::Printed& printed);
@@ -43,7 +43,7 @@ class EventLedger {
   bool ArenaAnswered(uint64_t arena) const;
   absl::StatusOr<UniqueFd> TakeArena(uint64_t arena);
 
-  // --- the worker died: nothing will be answered any more ---
+  // --- the worker died: no answers will follow ---
   std::vector<CopyDone> TakeAllCopies();
   std::vector<Worker::LoadDone> TakeAllLoads();
   void FailArenas(const absl::Status& cause);
@@ -52,8 +52,8 @@ class EventLedger {
   uint64_t last_submitted_ = 0;
   uint64_t last_result_ = 0;
   uint64_t last_copy_ = 0;
-  uint64_t last_printed_ = 0;   // the task whose text came last
-  size_t printed_bytes_ = 0;    // of that task
+  uint64_t last_printed_ = 0;   // the task with the latest printed text
+  size_t printed_bytes_ = 0;    // bytes printed by that task
   std::set<uint64_t> cancels_;  // by their first task
   std::map<uint64_t, CopyDone> copies_;
   std::map<uint64_t, Worker::LoadDone> loads_;

@@ -12,8 +12,8 @@
 
 namespace stride::broker {
 
-// Compiled modules in memory by key, the least recently used let go first. Each holds a descriptor,
-// so their number is bounded beside their bytes. Thread-safe.
+// Compiled modules in memory by key; the least recently used are evicted first. Each holds a
+// descriptor, so their number is bounded as well as their bytes. Thread-safe.
 class ModuleCache {
  public:
   ModuleCache(uint64_t max_bytes, size_t max_modules)

@@ -22,14 +22,14 @@ namespace {
 constexpr char kSuffix[] = ".module";
 // Followed by the sizes of the reply and the object, the hexadecimal SHA-256 of both, then both.
 constexpr std::string_view kMagic = "strmod1\n";
-// The same with the object as zlib compresses it. Its own size is in the reply.
+// The same with the object compressed by zlib. The reply has the object's own size.
 constexpr std::string_view kCompressedMagic = "strmodz\n";
-// To read 2 MB takes 6 ms then, and 0.1 ms for the 30 KB of most objects.
+// Reading 2 MB would take 6 ms compressed; reading the 30 KB of most objects takes 0.1 ms.
 constexpr size_t kMostCompressed = 512 << 10;
-// No zlib stream is smaller than its content by more.
+// Zlib's largest compression ratio.
 constexpr uint64_t kMostRatio = 1100;
 constexpr size_t kHeaderBytes = 8 + 2 * sizeof(uint64_t) + 64;
-// A trim goes below the bound by this share, so that not every write trims.
+// A trim goes below the limit by this share, so that not every write trims.
 constexpr double kTrimTo = 0.8;
 
 // Empty: it cannot be.
@@ -122,7 +122,7 @@ absl::StatusOr<std::string> ReadWhole(int fd) {
   return content;
 }
 
-// A module's, or one that was being written.
+// Names of modules and of unfinished files.
 bool IsOurs(std::string_view name) {
   const size_t at = name.rfind(kSuffix);
   if (at == std::string_view::npos || at == 0) return false;
@@ -136,7 +136,7 @@ struct File {
   uint64_t bytes;
 };
 
-// Nothing but files of ours, which alone may be removed.
+// The store's own files, the only ones that may be removed.
 std::vector<File> ListFiles(const Folder& folder) {
   std::vector<File> files;
   auto names = folder.List();
@@ -173,7 +173,7 @@ ModuleFiles::ModuleFiles(const std::string& folder, uint64_t max_bytes, bool com
 std::optional<ModuleFiles::Entry> ModuleFiles::Read(const std::string& key) {
   if (!folder_.has_value()) return std::nullopt;
   const std::string name = ModuleFileName(key);
-  // Not one that a reader would wait for.
+  // Non-blocking, since opening a pipe would wait for a writer.
   auto file = folder_->OpenFile(name, O_RDONLY | O_NONBLOCK);
   if (!file.ok()) return std::nullopt;
   std::optional<Entry> entry = ReadModuleFile(file->get());

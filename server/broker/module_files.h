@@ -14,9 +14,10 @@
 namespace stride::broker {
 
 // Compiled modules on disk, one file each, named by key. Files appear whole or not at all; a
-// damaged one is removed when it is met and counts as absent. The checksum tells damage, not
-// malice: who can write the folder can run code as any tenant's worker, so it is made for its owner
-// alone. When the files outgrow the bound, those not used for longest go. Thread-safe.
+// damaged file is removed when it is read and counts as absent. The checksum detects damage, not
+// malice: write access to the folder means running code as any tenant's worker, so the folder is
+// created for its owner alone. Beyond the bound, the files unused for longest are removed.
+// Thread-safe.
 class ModuleFiles {
  public:
   struct Entry {
@@ -24,10 +25,9 @@ class ModuleFiles {
     std::string object;
   };
 
-  // An empty folder name keeps nothing, as one does that is not the daemon's alone
-  // (base/folder.h), which the daemon's start refuses.
-  // `compress`: objects are written compressed, unless they are large, which are read at every
-  // start. Files of either form are read.
+  // An empty folder name disables the store; so does a folder that other users can write
+  // (base/folder.h), which the daemon's start refuses. `compress`: objects are written compressed.
+  // Large ones are not, since each start reads them. Files of either form are read.
   ModuleFiles(const std::string& folder, uint64_t max_bytes, bool compress = false);
 
   std::optional<Entry> Read(const std::string& key);
@@ -37,14 +37,14 @@ class ModuleFiles {
  private:
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::optional<Folder> folder_;  // none: nothing is kept
+  std::optional<Folder> folder_;  // nullopt: the store is disabled
   const uint64_t max_bytes_;
   const bool compress_;
   absl::Mutex mutex_;
-  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all files, as far as we know
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // total size of the files, as far as known
 };
 
-// The name of such a file, and the content of one: nothing where it is damaged.
+// A module's file name, and a file's content: nullopt where it is damaged.
 std::string ModuleFileName(const std::string& key);
 std::optional<ModuleFiles::Entry> ReadModuleFile(int fd);
 

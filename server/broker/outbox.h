@@ -15,23 +15,24 @@
 
 namespace stride::broker {
 
-// What a worker is still to be sent, in order. Nothing here waits for the worker, however slowly it
-// reads: those who send may hold locks that others need. Thread-safe.
+// Messages queued for a worker, in order. No method waits for the worker, however slowly it reads:
+// senders may hold locks that other threads need. Thread-safe.
 class Outbox {
  public:
-  // `channel` must outlive it.
+  // `channel` must outlive the outbox.
   explicit Outbox(wire::Channel* channel) : channel_(*channel) {}
 
-  // Puts a message, which comes in pieces, behind all others. Descriptors are duplicated: the
-  // caller keeps its own. RESOURCE_EXHAUSTED: it is over kMaxPacketBytes, and is not sent.
+  // Appends a message, given in pieces. Descriptors are duplicated: the caller keeps its own.
+  // RESOURCE_EXHAUSTED: the message is over kMaxPacketBytes and is not sent.
   absl::Status Add(absl::Span<const std::string_view> pieces,
                    absl::Span<const int> descriptors = {});
 
-  // Sends until nothing is left or the socket is full; while another thread is at it that one goes
-  // on with what is there now. UNAVAILABLE: the worker is gone, and so is what it was to be sent.
+  // Sends until the queue is empty or the socket is full. Returns at once while another thread
+  // sends: that thread also sends the packets added so far. UNAVAILABLE: the worker is gone, and
+  // its messages are dropped.
   absl::Status Send();
 
-  // Something waits for room in the socket: Send is to be called when there is.
+  // Packets wait for room in the socket. Call Send again when the socket is writable.
   bool full() const { return full_.load(std::memory_order_acquire); }
 
  private:
@@ -39,16 +40,16 @@ class Outbox {
     std::string bytes;
     std::vector<UniqueFd> descriptors;
   };
-  // The next one; false: there is none, and this thread sends no more.
+  // Takes the next packet; false: the queue is empty, and this thread stops sending.
   bool Next(Packet* packet);
-  // What `packet` says could not be sent now, or never.
+  // Ends this thread's Send. `full`: puts `packet` back for later; otherwise drops all packets.
   void Stop(Packet packet, bool full);
 
   wire::Channel& channel_;
   absl::Mutex mutex_;
   std::deque<Packet> packets_ ABSL_GUARDED_BY(mutex_);
   bool sending_ ABSL_GUARDED_BY(mutex_) = false;  // some thread is in Send
-  std::string spare_ ABSL_GUARDED_BY(mutex_);     // of a packet that was sent, for the next
+  std::string spare_ ABSL_GUARDED_BY(mutex_);     // buffer of a sent packet, used for the next
   std::atomic<bool> full_{false};
 };
 

@@ -32,7 +32,7 @@ PrecompiledModules::PrecompiledModules(const std::string& folder) {
 
 std::optional<ModuleFiles::Entry> PrecompiledModules::Read(const std::string& key) const {
   if (!folder_.has_value() || !Has(key)) return std::nullopt;
-  // Not one that a reader would wait for.
+  // Non-blocking, since opening a pipe would wait for a writer.
   auto file = folder_->OpenFile(ModuleFileName(key), O_RDONLY | O_NONBLOCK);
   if (!file.ok() || !IsTrusted(file->get())) return std::nullopt;
   return ReadModuleFile(file->get());

@@ -11,29 +11,29 @@
 namespace stride::broker {
 
 // Modules that were compiled when the product was built: files of ModuleFiles' format, by key, in a
-// folder next to the workers. The key has the compiler's and the worker's build, so files of
-// another version are never found. Only read. Immutable after construction; any thread.
+// folder next to the workers. The key contains the builds of the compiler and the worker, so files
+// of another version are never found. Read-only. Immutable after construction; any thread.
 class PrecompiledModules {
  public:
-  // An empty name, or a folder that does not exist: there are none. A folder that others than this
-  // user or root own, or may write, is not used, since code from it is run: `status` has the
-  // reason.
+  // An empty name or an absent folder means no modules. Code from the folder is executed, so a
+  // folder is not used if users other than this one or root own it or may write it: `status` has
+  // the reason.
   explicit PrecompiledModules(const std::string& folder);
 
   const absl::Status& status() const { return status_; }
-  // Files in the folder, of whatever version.
+  // Number of files in the folder, of any version.
   size_t size() const { return names_.size(); }
-  // Whether there is a file of this key, whole or not. No file is opened.
+  // Whether there is a file for this key, valid or not. Opens no file.
   bool Has(const std::string& key) const { return names_.count(ModuleFileName(key)) > 0; }
 
-  // Nothing when there is none of this key, when the file is damaged, or when others than this user
-  // or root own it or may write it.
+  // nullopt when there is no such file, when it is damaged, or when users other than this one or
+  // root own it or may write it.
   std::optional<ModuleFiles::Entry> Read(const std::string& key) const;
 
  private:
   std::optional<Folder> folder_;
   absl::Status status_;
-  std::unordered_set<std::string> names_;  // of files, as the folder had them at the start
+  std::unordered_set<std::string> names_;  // file names, listed once at the start
 };
 
 }  // namespace stride::broker

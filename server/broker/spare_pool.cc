@@ -65,7 +65,7 @@ int SparePool::NextDevice(SteadyTime* next) {
 
 void SparePool::Shelve(int device, absl::StatusOr<std::shared_ptr<Worker>> worker) {
   Shelf& shelf = shelves_[device];
-  // One that has died since was not on the shelf when Prune looked.
+  // A worker that has died since was not on the shelf when Prune ran.
   if (worker.ok() && (*worker)->alive()) {
     shelf.pause = absl::ZeroDuration();
     if (!stopping_) shelf.ready.push_back(*std::move(worker));

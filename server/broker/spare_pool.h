@@ -24,11 +24,11 @@ class SparePool {
   SparePool(int num_devices, int num_spares, Start start);
   ~SparePool() { Stop(); }
 
-  // A living spare, or nullptr. Its replacement is begun.
+  // A living spare, or nullptr. Starts its replacement.
   std::shared_ptr<Worker> Take(int device);
-  // Some worker died: dead spares are let go and replaced.
+  // Drops dead spares and starts replacements. Call when a worker has died.
   void Prune();
-  // Lets the spares go and ends the thread; a start under way is waited for.
+  // Releases the spares and ends the thread; waits for a start in progress.
   void Stop();
 
  private:
@@ -38,7 +38,7 @@ class SparePool {
     absl::Duration pause = absl::ZeroDuration();
   };
   void Run();
-  // A device that lacks a spare and may be tried now; -1 when none. `next` is when another may be.
+  // A device that lacks a spare and may be tried now; -1: none. `next`: when another may be tried.
   int NextDevice(SteadyTime* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Shelve(int device, absl::StatusOr<std::shared_ptr<Worker>> worker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -78,8 +78,8 @@ std::vector<std::string> WorkerEnvironment() {
       if (absl::StartsWith(*variable, name)) result.emplace_back(*variable);
     }
   }
-  // BLAS would start a thread for each core before main; a process enters a user namespace only
-  // while it has one thread. The CPU device sets the number that it wants.
+  // BLAS would start a thread for each core before main, and a process may enter a user namespace
+  // only while it has one thread. The CPU device sets its number of threads later.
   result.push_back("OPENBLAS_NUM_THREADS=1");
   // OpenBLAS's threads spin for 2^22 cycles before they sleep, not 2^26. The default takes 20 ms at
   // every start and after every call, and the tenant is charged for it.

@@ -12,17 +12,17 @@
 
 namespace stride::broker {
 
-// One thread that starts every process of the broker. Workers ask the kernel to kill them when
-// their parent dies, and the kernel counts the thread that started them as the parent: a request's
-// own thread might end long before. Thread-safe. Destroy it after every process it started: they
-// die with it.
+// One thread that starts all processes of the broker. Workers ask the kernel to kill them when
+// their parent dies, and the kernel takes the thread that started them as the parent; a request's
+// thread might end too early. Thread-safe. Destroy the spawner after its processes, since they die
+// with it.
 class Spawner {
  public:
-  // `environment` is given to every process.
+  // `environment` is passed to every process.
   explicit Spawner(std::vector<std::string> environment);
   ~Spawner();
 
-  // Blocks for the start (under a millisecond). The request's environment is replaced.
+  // Blocks for the start (under a millisecond). Replaces the request's environment.
   absl::StatusOr<ChildProcess> Spawn(SpawnRequest request);
 
  private:
@@ -36,7 +36,8 @@ class Spawner {
   std::thread thread_;
 };
 
-// What of our own environment a worker gets: it runs clients' code, and the rest may hold secrets.
+// The part of the daemon's environment that workers get: they run clients' code, and other
+// variables may hold secrets.
 std::vector<std::string> WorkerEnvironment();
 
 }  // namespace stride::broker

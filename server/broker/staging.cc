@@ -6,7 +6,8 @@ namespace stride::broker {
 
 StagingPool::StagingPool(std::byte* base, uint64_t size, uint64_t slot_bytes)
     : base_(base), slot_bytes_(slot_bytes) {
-  // Lent from the back: the lowest offsets, whose pages were touched first, are used most.
+  // Slots are leased from the back: the lowest offsets, whose pages were touched first, are used
+  // most.
   for (uint64_t slot = size / slot_bytes; slot-- > 0;) free_.push_back(slot * slot_bytes);
 }
 

@@ -11,8 +11,8 @@
 
 namespace stride::broker {
 
-// Equal slots of one worker's staging memory. Thread-safe. Slots are lent; a slot's content belongs
-// to its borrower until it is returned.
+// Equal slots of one worker's staging memory. Thread-safe. A slot's content belongs to its holder
+// until the slot is returned.
 class StagingPool {
  public:
   StagingPool(std::byte* base, uint64_t size, uint64_t slot_bytes);
@@ -24,8 +24,8 @@ class StagingPool {
     explicit operator bool() const { return data != nullptr; }
   };
 
-  // Waits until a slot is free, the pool is closed or `deadline` has passed; the last two give an
-  // empty slot.
+  // Waits until a slot is free, the pool is closed or `deadline` has passed; in the last two cases
+  // the slot is empty.
   Slot Acquire(SteadyTime deadline);
   Slot TryAcquire();
   void Release(const Slot& slot);

@@ -21,7 +21,7 @@ absl::Status Lost(std::string_view text) {
   return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST, text);
 }
 
-// Empty when the signal is not one that running code brings on itself.
+// Empty for signals other than faults of running code.
 std::string_view FaultOf(int signal) {
   switch (signal) {
     case SIGSEGV:

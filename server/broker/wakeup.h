@@ -8,7 +8,7 @@ namespace stride::broker {
 // Interrupts a thread's poll (eventfd). Thread-safe.
 class Wakeup {
  public:
-  Wakeup() = default;  // of no use
+  Wakeup() = default;  // no descriptor: only assignment is valid
   static absl::StatusOr<Wakeup> Create();
   void Signal();
   void Clear();

@@ -2,11 +2,9 @@
 
 #include <utility>
 
-#include "server/broker/worker_process.h"
-
 namespace stride::broker {
 
-void WorkerList::Add(std::shared_ptr<WorkerProcess> worker) {
+void WorkerList::Add(std::shared_ptr<ListedWorker> worker) {
   bool ended;
   {
     absl::MutexLock lock(&mutex_);
@@ -17,7 +15,8 @@ void WorkerList::Add(std::shared_ptr<WorkerProcess> worker) {
 }
 
 void WorkerList::Remove(uint64_t id) {
-  std::shared_ptr<WorkerProcess> worker;  // may be the last reference: let it go outside the lock
+  // Perhaps the last reference, which is released without the lock.
+  std::shared_ptr<ListedWorker> worker;
   absl::MutexLock lock(&mutex_);
   auto found = workers_.find(id);
   worker = std::move(found->second);
@@ -25,7 +24,7 @@ void WorkerList::Remove(uint64_t id) {
 }
 
 void WorkerList::EndAll() {
-  std::vector<std::shared_ptr<WorkerProcess>> workers;
+  std::vector<std::shared_ptr<ListedWorker>> workers;
   {
     absl::MutexLock lock(&mutex_);
     ended_ = true;

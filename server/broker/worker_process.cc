@@ -22,7 +22,7 @@ namespace {
 constexpr uint32_t kProtocolVersion = 2;
 constexpr absl::Duration kArenaTimeout = absl::Seconds(30);
 constexpr absl::Duration kShutdownGrace = absl::Seconds(5);
-// Tasks of one packet; wire::kMaxPacketBytes less room for framing.
+// Bytes of tasks per packet: wire::kMaxPacketBytes less room for framing.
 constexpr size_t kMaxTasksBytes = 100 << 10;
 
 uint64_t NextId() {
@@ -57,7 +57,7 @@ absl::StatusOr<WorkerProcess::Parts> WorkerProcess::MakeParts(const WorkerOption
   if (pipe2(ends, O_CLOEXEC) != 0) return SystemError(errno, "making a pipe");
   parts.errors = UniqueFd(ends[0]);
   child->standard_error = UniqueFd(ends[1]);
-  // Our end alone: a worker waits for a slow daemon, the daemon for no worker.
+  // Only the daemon's end is non-blocking: a worker waits for a slow daemon, never the reverse.
   if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return absl::ErrnoToStatus(errno, "a pipe");
   auto staging = CreateMemoryFile("stride-staging", options.staging_bytes);
   if (!staging.ok()) return staging.status();
@@ -94,7 +94,7 @@ absl::StatusOr<std::shared_ptr<Worker>> WorkerProcess::Start(WorkerOptions optio
   }
   absl::StatusOr<ChildProcess> child = spawner->Spawn(std::move(request));
   if (!child.ok()) return child.status();
-  child_parts = {};  // its ends must close with the process
+  child_parts = {};  // the child's ends must close with the process
 
   UniqueFd staging_file = std::move(parts->staging_file);
   std::shared_ptr<WorkerProcess> self(
@@ -103,7 +103,7 @@ absl::StatusOr<std::shared_ptr<Worker>> WorkerProcess::Start(WorkerOptions optio
   absl::StatusOr<std::thread> reader = StartThread([self] { self->Run(); });
   if (!reader.ok()) {
     list->Remove(self->id());
-    return reader.status();  // the process ends with its object
+    return reader.status();  // destroying the object ends the process
   }
   reader->detach();
   std::shared_ptr<Worker> handle(self.get(), [self](Worker*) { self->Release(); });
@@ -136,7 +136,7 @@ absl::Status WorkerProcess::SendStart(int staging_file, int page_file) {
   start->set_staging_bytes(options_.staging_bytes);
   start->set_num_threads(options_.num_threads);
   start->set_device_id(options_.device.id());
-  // The socket has room for it. A process that is gone already tells why through AwaitReady.
+  // The socket has room for it. If the process has died already, AwaitReady reports why.
   absl::Status sent = channel_.Send(command, {staging_file, page_file});
   return absl::IsUnavailable(sent) ? absl::OkStatus() : sent;
 }
@@ -162,7 +162,7 @@ void WorkerProcess::Adopt(WorkerCallbacks callbacks) {
     absl::MutexLock lock(&mutex_);
     callbacks_ = std::move(callbacks);
     adopted_ = true;
-    page_file_.Reset();  // both have it mapped, and the keeper has it where there is one
+    page_file_.Reset();  // both have it mapped, and an FdStore has its descriptor
   }
   wakeup_.Signal();
 }
@@ -182,11 +182,11 @@ absl::Status WorkerProcess::Send(const wire::Command& command, absl::Span<const 
 absl::Status WorkerProcess::SendOutbox() {
   const absl::Status sent = outbox_.Send();
   if (sent.ok()) {
-    // The reader thread goes on when there is room.
+    // The reader thread sends the rest once there is room.
     if (outbox_.full()) wakeup_.Signal();
     return sent;
   }
-  // A closed socket: the reader thread will tell why, better than we can.
+  // For a closed socket the reader thread reports a better cause.
   if (!absl::IsUnavailable(sent)) {
     absl::MutexLock lock(&mutex_);
     Condemn(JudgeUnreachable(sent));
@@ -252,13 +252,14 @@ absl::Status WorkerProcess::LoadModule(const CompiledModule& module, LoadDone lo
   command.mutable_load_module()->set_module(module.id);
   command.mutable_load_module()->set_size(module.size);
   *command.mutable_load_module()->mutable_description() = module.description;
-  // A descriptor of its own for each worker: sent as it is, it would share one read offset with
-  // other tenants' workers.
+  // Each worker gets its own open file: a shared one would share the read offset between tenants'
+  // workers.
   absl::StatusOr<UniqueFd> object = ReopenForReading(module.object.get());
   absl::Status sent = object.ok() ? Send(command, {object->get()}) : absl::Status(object.status());
   if (sent.ok()) return sent;
   absl::MutexLock lock(&mutex_);
-  // Taken by the reader thread: it has called `loaded`, so this call must not fail as well.
+  // If the reader thread took the entry, it has called `loaded`, so this call must not fail as
+  // well.
   return ledger_.TakeLoad(module.id).ok() ? sent : absl::OkStatus();
 }
 

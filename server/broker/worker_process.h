@@ -33,22 +33,22 @@ struct WorkerOptions {
   uint64_t staging_bytes = 0;
   uint64_t slot_bytes = 0;
   absl::Duration start_timeout;
-  // Without a turn of its command loop for so long it counts as hung: far longer than the driver's
-  // own translation of a large module, the longest command there is.
+  // Time without a turn of the command loop after which the worker counts as hung. The driver's
+  // translation of a large module, the longest command, is far shorter.
   absl::Duration silence_timeout = absl::Minutes(2);
   SandboxPolicy sandbox;
   std::function<void(const std::string&)> log;  // see BrokerOptions
-  // On the reader thread, once, when the worker is dead: alive() is false by then.
+  // Called once on the reader thread when the worker is dead; alive() is false by then.
   std::function<void()> gone;
 };
 
-// A worker process and the thread that reads what it sends. The thread lives until the process is
-// reaped, `died` was called and nobody holds the worker any more (or the broker retires it), so
-// every callback can run on it.
-class WorkerProcess : public Worker {
+// A worker process and the thread that reads its messages. The thread ends once the process is
+// reaped, `died` was called and the worker has no reference left (or the broker retires it), so
+// that every callback can run on it.
+class WorkerProcess : public Worker, public ListedWorker {
  public:
-  // Blocks until the process is ready for commands. The handle that is returned kills the process
-  // when it is let go. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
+  // Blocks until the process is ready for commands. The release of the returned handle kills the
+  // process. `spawner` and `list` must outlive the reader thread: see WorkerList::EndAll.
   static absl::StatusOr<std::shared_ptr<Worker>> Start(WorkerOptions options, Spawner* spawner,
                                                        WorkerList* list);
 
@@ -87,10 +87,10 @@ class WorkerProcess : public Worker {
   void Shutdown() override;
 
   // The broker ends: kills it and lets the reader thread end though the worker may still be held.
-  void Retire();
+  void Retire() override;
 
  private:
-  struct Parts {  // what Start makes before the object exists
+  struct Parts {  // resources that Start makes before the object
     UniqueFd socket, staging_file, page_file, errors;
     Wakeup wakeup;
     MemoryMap staging, page;
@@ -102,23 +102,23 @@ class WorkerProcess : public Worker {
     UniqueFd socket, standard_error;
   };
   static absl::StatusOr<Parts> MakeParts(const WorkerOptions& options, ChildParts* child);
-  // Nobody holds the worker any more: kills it, unless it was asked to end by itself.
+  // Called when the last reference is released: kills the process, unless Shutdown was called.
   void Release();
   absl::Status SendStart(int staging_file, int page_file);
   absl::Status AwaitReady();
   absl::Status Send(const wire::Command& command, absl::Span<const int> descriptors = {});
-  // An error of the outbox is the worker's end.
+  // Treats an error of the outbox as the worker's end.
   absl::Status SendOutbox();
   void SendCopy(wire::Command command, std::function<void(absl::Status)> done);
   absl::Status DeadStatus() const;
   void Condemn(absl::Status cause) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // The reader thread.
+  // --- on the reader thread ---
   void Run();
   void ReadUntilEnd();
   enum class Heard { kNothing, kEvent, kEnd };
   Heard ReadEvent();
-  bool ReadEvents();  // false: nothing more will come
+  bool ReadEvents();  // false: no more events will come
   bool MoreResultsToCome() const;
   absl::Status Take(wire::Event& event, std::vector<UniqueFd> descriptors);
   absl::Status TakeStarted(const wire::Started& started);
@@ -130,7 +130,7 @@ class WorkerProcess : public Worker {
   absl::Status TakeArena(const wire::ArenaCreated& created, std::vector<UniqueFd> descriptors);
   absl::Status TakeFatal(const wire::Fatal& fatal);
   void EnforceDeadline();
-  // A worker whose command loop does not turn any more is ended.
+  // Ends a worker whose command loop no longer turns.
   void CheckHeartbeat();
   void DeliverResults();
   void Bury();
@@ -141,8 +141,8 @@ class WorkerProcess : public Worker {
   void ServeTheDead(const WorkerDeath& death);
   absl::Duration UntilDeadline() const;
 
-  // The reader thread's: the heartbeat as last seen, when it looked, and for how long it stood
-  // still.
+  // Used by the reader thread: the last heartbeat, the time of that check, and how long it has not
+  // changed.
   uint64_t heartbeat_ = 0;
   SteadyTime heartbeat_check_ = SteadyTime::InfiniteFuture();
   absl::Duration silence_;
@@ -150,30 +150,32 @@ class WorkerProcess : public Worker {
   const WorkerOptions options_;
   const uint64_t id_;
   const pid_t pid_;
-  ChildProcess child_;  // reaped by the reader thread alone, like the three that follow
+  ChildProcess child_;  // reaped by the reader thread, which alone uses the next three
   ChildExit exit_{};
   bool reaped_ = false;
-  bool context_lost_ = false;  // its own report says so
+  bool context_lost_ = false;  // the worker reported it
   wire::Channel channel_;
   Outbox outbox_{&channel_};
   MemoryMap staging_map_;
   MemoryMap page_map_;
   UniqueFd page_file_;  // until the worker is adopted
   StagingPool staging_;
-  ErrorRelay errors_;  // the reader thread's
+  ErrorRelay errors_;  // used by the reader thread
   WorkerList* const list_;
   Wakeup wakeup_;             // interrupts the reader thread's poll
   absl::Mutex submit_mutex_;  // keeps the packets of one Submit in the order of its sequences
 
   mutable absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kStarting;
-  std::optional<absl::Status> cause_ ABSL_GUARDED_BY(mutex_);  // the first one known
+  std::optional<absl::Status> cause_ ABSL_GUARDED_BY(mutex_);  // the first known cause
   uint64_t faulting_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   bool asked_to_end_ ABSL_GUARDED_BY(mutex_) = false;
-  SteadyTime deadline_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfiniteFuture();  // to have ended
+  // latest time of its end
+  SteadyTime deadline_ ABSL_GUARDED_BY(mutex_) = SteadyTime::InfiniteFuture();
   bool adopted_ ABSL_GUARDED_BY(mutex_) = false;
-  bool released_ ABSL_GUARDED_BY(mutex_) = false;  // nobody can call any more, or the broker ends
-  bool serving_ ABSL_GUARDED_BY(mutex_) = true;    // the reader thread still takes deferred calls
+  // the last reference is released, or the broker ends
+  bool released_ ABSL_GUARDED_BY(mutex_) = false;
+  bool serving_ ABSL_GUARDED_BY(mutex_) = true;  // the reader thread still runs deferred calls
   WorkerCallbacks callbacks_ ABSL_GUARDED_BY(mutex_);
   EventLedger ledger_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::TaskResult> results_ ABSL_GUARDED_BY(mutex_);  // not delivered yet

@@ -1,4 +1,4 @@
-// The reader thread of a WorkerProcess: what the worker says, until and after its death.
+// The reader thread of a WorkerProcess: handles the worker's events until its death, and the death.
 #include <poll.h>
 
 #include <algorithm>
@@ -17,12 +17,11 @@
 namespace stride::broker {
 namespace {
 
-// A worker that reported its end, or closed its socket, exits at once; this is how long it may
-// take.
+// A worker that reported its end or closed its socket exits at once; this is the time it may take.
 constexpr absl::Duration kExitGrace = absl::Seconds(1);
 constexpr absl::Duration kHeartbeatPeriod = absl::Seconds(5);
 constexpr size_t kEventBlockBytes = 16 << 10;
-// How often to look for more results before those at hand are delivered, with more to come.
+// Polls for further results before the received ones are delivered, while more are outstanding.
 constexpr int kLooks = 32;
 
 }  // namespace
@@ -49,7 +48,7 @@ void WorkerProcess::ReadUntilEnd() {
     poll(entries, 4, static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
     if (entries[2].revents != 0) wakeup_.Clear();
     if (entries[3].revents != 0) errors_.Read();
-    // First what it said, then that it ended: its last words may still be in the socket.
+    // Read events before the exit: the socket may still hold the last ones.
     if ((entries[0].revents & POLLOUT) != 0) Flush();
     just_heard = (entries[0].revents & ~POLLOUT) != 0;
     if (just_heard) {
@@ -64,10 +63,9 @@ void WorkerProcess::ReadUntilEnd() {
   }
 }
 
-// Of small tasks in a row every few results are an event, and to take them in takes their tenant's
-// lock, which the thread that accepts the next ones wants too. So those are taken in together that
-// have come while the lock was taken, and where processors are plenty those of some microseconds
-// more. The last of all waits for nothing.
+// Batches results: for small tasks each event has only a few, and each delivery takes the tenant's
+// lock, which the submitting thread contends for. With many processors it also waits some
+// microseconds for more. The last result is delivered at once.
 bool WorkerProcess::ReadEvents() {
   Heard heard = ReadEvent();
   for (int i = 1; i < kLooks && heard != Heard::kEnd && MoreResultsToCome(); ++i) {
@@ -77,14 +75,14 @@ bool WorkerProcess::ReadEvents() {
   return heard != Heard::kEnd;
 }
 
-// After those that are at hand.
+// Whether results are outstanding in addition to the received ones.
 bool WorkerProcess::MoreResultsToCome() const {
   absl::MutexLock lock(&mutex_);
   return !results_.empty() && ledger_.last_result() < ledger_.last_submitted();
 }
 
 WorkerProcess::Heard WorkerProcess::ReadEvent() {
-  // Most events fit here and take no memory.
+  // Most events fit here and need no allocation.
   alignas(std::max_align_t) char block[kEventBlockBytes];
   google::protobuf::Arena arena(block, sizeof(block));
   auto& event = *google::protobuf::Arena::CreateMessage<wire::Event>(&arena);
@@ -115,7 +113,7 @@ absl::Status WorkerProcess::Take(wire::Event& event, std::vector<UniqueFd> descr
       return absl::InvalidArgumentError("an event before it had started");
     }
   }
-  // The results before any other event come before it.
+  // Deliver earlier results before any other event.
   if (!event.has_tasks_done()) DeliverResults();
   switch (event.kind_case()) {
     case wire::Event::kStarted:
@@ -134,7 +132,7 @@ absl::Status WorkerProcess::Take(wire::Event& event, std::vector<UniqueFd> descr
       return TakeCopies(event.copies_done());
     case wire::Event::kFatal:
       return TakeFatal(event.fatal());
-    case wire::Event::kPong:  // nobody pings yet
+    case wire::Event::kPong:  // no ping is sent yet
     case wire::Event::KIND_NOT_SET:
       break;
   }
@@ -153,7 +151,7 @@ absl::Status WorkerProcess::TakeStarted(const wire::Started& started) {
 }
 
 absl::Status WorkerProcess::TakeTasks(const wire::TasksDone& done) {
-  // Nothing but a flood would say nothing.
+  // Only a flooding worker would send an empty event.
   if (done.results().empty()) return absl::InvalidArgumentError("an event without results");
   absl::MutexLock lock(&mutex_);
   results_.reserve(results_.size() + static_cast<size_t>(done.results_size()));
@@ -169,7 +167,7 @@ absl::Status WorkerProcess::TakePrinted(const wire::Printed& printed) {
     absl::MutexLock lock(&mutex_);
     if (absl::Status s = ledger_.CheckPrinted(printed); !s.ok()) return s;
   }
-  // A task was submitted, so the worker was adopted.
+  // A task was submitted, so the worker was adopted and callbacks_ is set.
   if (callbacks_.printed)
     callbacks_.printed(printed.sequence(), printed.text(), printed.dropped_lines());
   return absl::OkStatus();
@@ -180,7 +178,7 @@ absl::Status WorkerProcess::TakeCancelled(const wire::TasksCancelled& cancelled)
     absl::MutexLock lock(&mutex_);
     if (absl::Status s = ledger_.TakeCancel(cancelled.sequence()); !s.ok()) return s;
   }
-  // Whoever asked has adopted the worker, so the results before this one have been delivered.
+  // Only an adopted worker gets a Cancel, so earlier results have been delivered.
   if (callbacks_.cancelled) callbacks_.cancelled(cancelled.sequence(), cancelled.taken());
   return absl::OkStatus();
 }
@@ -222,7 +220,7 @@ absl::Status WorkerProcess::TakeArena(const wire::ArenaCreated& created,
 }
 
 absl::Status WorkerProcess::TakeFatal(const wire::Fatal& fatal) {
-  errors_.Read();  // the driver writes there, and only there, where an assert failed
+  errors_.Read();  // the driver reports a failed assert only there
   absl::MutexLock lock(&mutex_);
   deadline_ = std::min(deadline_, Now() + kExitGrace);
   if (cause_.has_value()) return absl::OkStatus();
@@ -258,7 +256,7 @@ void WorkerProcess::CheckHeartbeat() {
     silence_ = absl::ZeroDuration();
     return;
   }
-  // A clock that jumps, or a machine that was suspended, counts as one period.
+  // A clock jump or a suspended machine counts as one period.
   silence_ += std::clamp(since, absl::ZeroDuration(), kHeartbeatPeriod);
   if (silence_ > options_.silence_timeout) {
     silence_ = absl::ZeroDuration();
@@ -273,7 +271,7 @@ void WorkerProcess::DeliverResults() {
     if (!adopted_ || results_.empty()) return;
     results.swap(results_);
   }
-  // Set once, before adopted_: no lock is needed to call it.
+  // Set once, before adopted_: reading it needs no lock.
   if (callbacks_.tasks_done) callbacks_.tasks_done(results);
 }
 
@@ -287,15 +285,15 @@ void WorkerProcess::Bury() {
   ServeTheDead(death);
 }
 
-// Idempotent. Blocks while the process is torn down: 0.2 s for one with a faulted CUDA context.
+// Idempotent. Blocks while the process is torn down: 0.2 s with a faulted CUDA context.
 void WorkerProcess::Reap() {
   if (std::exchange(reaped_, true)) return;
   exit_ = child_.Reap();
 }
 
 WorkerDeath WorkerProcess::JudgeDeath() {
-  // A lost context has told its cause and does nothing more on the device: whoever waits for a
-  // successor need not wait for the process's end.
+  // A lost context has reported its cause and no longer runs on the device, so a replacement need
+  // not wait for the process's exit.
   if (context_lost_) {
     child_.Kill();
   } else {
@@ -307,8 +305,7 @@ WorkerDeath WorkerProcess::JudgeDeath() {
   death.started_sequence = page->started_sequence.load();
   death.undone = wire::UndoneIn(*page);
   absl::MutexLock lock(&mutex_);
-  // The page has the low 32 bits. What it says is used only where it names a task that is under
-  // way.
+  // The page has the low 32 bits. It is used only where it names a task in flight.
   uint64_t running = ledger_.last_result() +
                      static_cast<uint32_t>(death.completed_sequence -
                                            static_cast<uint32_t>(ledger_.last_result())) +
@@ -324,8 +321,8 @@ WorkerDeath WorkerProcess::JudgeDeath() {
   return death;
 }
 
-// A worker that was ended for one operation has that operation's end as its cause. Copies, modules
-// and memory in flight belong to other operations, which retry with the next worker.
+// A worker that was ended because of one operation has that operation's error as its cause. Copies,
+// modules and memory in flight belong to other operations, which retry with the next worker.
 absl::Status WorkerProcess::PendingStatus(const absl::Status& cause) const {
   const v1::ErrorReason reason = ReasonOf(cause);
   const bool of_the_process =
@@ -364,7 +361,7 @@ void WorkerProcess::ServeTheDead(const WorkerDeath& death) {
         call = std::move(deferred_.front());
         deferred_.pop_front();
       } else if (!adopted_ || told) {
-        serving_ = false;  // released: nobody will call any more, or must not count on this thread
+        serving_ = false;  // released: no calls will follow, or they must not rely on this thread
         break;
       }
     }

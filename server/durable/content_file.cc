@@ -84,7 +84,7 @@ absl::Status ContentWriter::Finish() {
 absl::StatusOr<std::unique_ptr<ContentReader>> ContentReader::Open(const Folder& folder,
                                                                    const ContentRow& row) {
   std::unique_ptr<ContentReader> reader(new ContentReader(row));
-  // Not one that a reader would wait for.
+  // Non-blocking, since opening a pipe would wait for a writer.
   auto file = folder.OpenFile(ContentFileName(row.id), O_RDONLY | O_NONBLOCK);
   if (absl::IsNotFound(file.status())) return Damaged("is gone");
   if (absl::IsFailedPrecondition(file.status())) return Damaged("is a symbolic link");

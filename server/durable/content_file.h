@@ -14,24 +14,24 @@
 
 namespace stride::durable {
 
-// Files of arrays' bytes, nothing else in them; named by number, so that no client's text is part
-// of a path. Mode 0600.
+// Files with the bytes of arrays and nothing else. Names are numbers, so that no client's text is
+// part of a path. Mode 0600.
 std::string ContentFileName(uint64_t id);
-// The id that a file's name tells; 0: it is no content's.
+// The id in a file's name; 0: the name is not a content file's.
 uint64_t ContentOfFileName(std::string_view name);
-// Whether it is the name of one that is being written.
+// Whether the name is that of a content file being written.
 bool IsUnfinishedContent(std::string_view name);
 
-// Writes one in `folder`. Under its name it appears whole, or not at all. One
+// Writes one content file in `folder`. It appears under its name whole or not at all. For one
 // thread; blocks for the disk.
 class ContentWriter {
  public:
   static absl::StatusOr<std::unique_ptr<ContentWriter>> Create(std::shared_ptr<const Folder> folder,
                                                                uint64_t id);
-  // Removes what was not finished.
+  // Removes an unfinished file.
   ~ContentWriter();
   absl::Status Write(std::string_view bytes);
-  // Once all is written: on disk and under its name.
+  // Call after the last Write: returns once the file is on disk under its name.
   absl::Status Finish();
 
   int64_t size() const { return size_; }
@@ -39,7 +39,7 @@ class ContentWriter {
 
  private:
   ContentWriter(std::shared_ptr<const Folder> folder, uint64_t id);
-  const std::shared_ptr<const Folder> folder_;  // a writer may outlive its store
+  const std::shared_ptr<const Folder> folder_;  // shared: a writer may outlive its store
   const std::string name_, temporary_;
   UniqueFd fd_;
   int64_t size_ = 0;
@@ -47,13 +47,13 @@ class ContentWriter {
   bool finished_ = false;
 };
 
-// Reads one. DATA_LOSS when it is not there or not what its row says: known for certain only once
-// all was read, so nothing of it may be shown before.
+// Reads one content file. DATA_LOSS when it is absent or differs from its row. That is certain only
+// at the end, so the caller must not expose any of its bytes before.
 class ContentReader {
  public:
   static absl::StatusOr<std::unique_ptr<ContentReader>> Open(const Folder& folder,
                                                              const ContentRow& row);
-  // The next bytes; 0 at the end, when all was as it was written.
+  // The next bytes; 0 at the end, once the checksum matches.
   absl::StatusOr<size_t> Read(char* buffer, size_t size);
 
  private:

@@ -28,12 +28,12 @@ CREATE TABLE jobs(id INTEGER PRIMARY KEY, accepted BLOB NOT NULL, row_crc INTEGE
 PRAGMA user_version = 1;
 )";
 
-// Came later: made where it is not there, and of no consequence to who does not know it.
+// Added in a later version: created where absent, and ignored by earlier versions.
 constexpr char kDefinitions[] =
     "CREATE TABLE IF NOT EXISTS definitions(id INTEGER PRIMARY KEY, kind INTEGER NOT NULL, record "
     "BLOB NOT NULL, row_crc INTEGER NOT NULL)";
 
-// SQLite tells a torn page from a whole one only where its structure suffers.
+// SQLite detects a torn page only where its structure is damaged.
 uint32_t RowCrc(uint64_t id, uint64_t other, const std::string& bytes) {
   uint64_t numbers[] = {id, other};
   return Crc32c(bytes.data(), bytes.size(), Crc32c(numbers, sizeof(numbers)));
@@ -52,7 +52,7 @@ absl::Status StatusOf(sqlite3* db, int code) {
   }
 }
 
-// One statement, prepared, bound in order, stepped.
+// One statement: prepared, its parameters bound in order, then stepped.
 class Statement {
  public:
   Statement(sqlite3* db, const char* sql) : db_(db) {
@@ -107,10 +107,11 @@ class Statement {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const Folder& folder) {
-  // SQLite would make it readable for others; its log gets the same mode.
+  // SQLite would make it readable for others; the log gets the same mode.
   auto file = folder.OpenFile(kFileName, O_RDWR | O_CREAT | O_NONBLOCK);
   if (!file.ok()) return file.status();
-  // SQLite takes a path only: one without links, and refuses those that come.
+  // SQLite takes only a path: this one contains no link, and SQLITE_OPEN_NOFOLLOW refuses later
+  // ones.
   auto path = folder.Path();
   if (!path.ok()) return path.status();
   sqlite3* db = nullptr;
@@ -131,8 +132,8 @@ absl::Status Database::Run(const char* sql) {
 }
 
 absl::Status Database::Prepare() {
-  // Exclusive: nobody else has it, and the log needs no shared memory. Full: a commit is on disk
-  // when it returns.
+  // Exclusive: no other process has it open, and the log needs no shared memory. Full: a commit is
+  // on disk when it returns.
   for (const char* pragma : {"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL",
                              "PRAGMA synchronous=FULL", "PRAGMA trusted_schema=OFF"}) {
     if (absl::Status status = Run(pragma); !status.ok()) return status;
@@ -235,7 +236,7 @@ absl::Status Database::Apply(absl::Span<const Change> changes, std::vector<uint6
   if (status.ok()) status = Run("COMMIT");
   if (!status.ok()) {
     unused->clear();
-    Run("ROLLBACK").IgnoreError();  // it may have been rolled back already
+    Run("ROLLBACK").IgnoreError();  // SQLite may have rolled back already
   }
   return status;
 }

@@ -15,25 +15,24 @@ struct sqlite3;
 
 namespace stride::durable {
 
-// The rows, in an SQLite database with a write-ahead log. One thread at a time; every method blocks
-// for the disk.
+// The rows, in an SQLite database with a write-ahead log. For one thread at a time; each method
+// blocks for the disk.
 class Database {
  public:
-  // Makes it when there is none. DATA_LOSS when what is there is damaged or of a later version.
+  // Creates the database if there is none. DATA_LOSS when it is damaged or of a later version.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const Folder& folder);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // Everything. Rows that are not as they were written are left out and told in `damage`, a line
-  // each.
+  // Reads everything. Rows with a wrong checksum are left out; `damage` gets a line for each.
   absl::StatusOr<Rows> Read(std::vector<std::string>* damage);
-  // Sets aside `count` ids that no earlier call has given; the first of them.
+  // Reserves `count` ids that no earlier call has reserved; returns the first.
   absl::StatusOr<uint64_t> TakeIds(uint64_t count);
-  // How often it was opened since a change last said that all was restored from it.
+  // Number of openings since a Change last reported that all was restored.
   absl::StatusOr<uint64_t> CountAttempt();
-  // All of them, in order, as one transaction. `unused` gets the contents that no array has any
-  // more, whose rows are gone. After an error nothing has changed.
+  // Applies all changes in order, in one transaction. `unused` gets the contents that no array
+  // references any more; their rows are erased. After an error nothing has changed.
   absl::Status Apply(absl::Span<const Change> changes, std::vector<uint64_t>* unused);
 
  private:

@@ -8,8 +8,9 @@
 
 namespace stride::durable {
 
-// Makes the file `name` and locks it: one process at a time has it, until the descriptor is closed.
-// FAILED_PRECONDITION when another keeps it for longer than a killed daemon takes to end (3 s).
+// Creates the file `name` and locks it until the descriptor is closed: for one process at a time.
+// FAILED_PRECONDITION when another process holds it for longer than a killed daemon takes to end (3
+// s).
 absl::StatusOr<UniqueFd> LockFolder(const Folder& folder, const std::string& name);
 
 }  // namespace stride::durable

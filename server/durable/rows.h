@@ -9,14 +9,15 @@
 
 namespace stride::durable {
 
-// What is kept of a named array. `record` is a recovery::ArrayRecord, to this folder only bytes.
+// A named array on disk. `record` is a recovery::ArrayRecord, which this folder does not parse.
 struct ArrayRow {
   uint64_t id = 0;
-  uint64_t content = 0;  // of its bytes; 0: it has failed, the record tells how
+  // id of its content; 0: the array has failed, and the record holds the error
+  uint64_t content = 0;
   std::string record;
 };
 
-// The bytes behind one or more arrays: one file.
+// The file with the bytes of one or more arrays.
 struct ContentRow {
   uint64_t id = 0;
   int64_t size = 0;  // bytes
@@ -24,25 +25,24 @@ struct ContentRow {
   std::string device;
 };
 
-// What is kept of a job.
+// A job on disk.
 struct JobRow {
   uint64_t id = 0;
-  std::string accepted;  // a recovery::DurableJobRecord
-  bool changed_kept =
-      false;  // what is kept of arrays has changed in a way that forbids to run it again
+  std::string accepted;       // a recovery::DurableJobRecord
+  bool changed_kept = false;  // a change to saved arrays forbids to run the job again
   bool cancel_requested = false;
-  std::string ended;  // a v1::Job without its operations; empty: it has not ended
+  std::string ended;  // a v1::Job without its operations; empty: not ended yet
 };
 
 // A function or program that a client registered.
 struct DefinitionRow {
-  enum Kind : uint64_t { kFunction = 1, kProgram = 2 };  // on disk: never change one
+  enum Kind : uint64_t { kFunction = 1, kProgram = 2 };  // on disk: never change a value
   uint64_t id = 0;
   uint64_t kind = 0;
   std::string record;  // a recovery::FunctionRecord or ProgramRecord
 };
 
-// Things that change together or not at all.
+// Changes that are committed together or not at all.
 struct Change {
   std::vector<ContentRow> contents;
   std::vector<ArrayRow> arrays;
@@ -54,13 +54,13 @@ struct Change {
   std::vector<uint64_t> erased_jobs;
   std::vector<DefinitionRow> definitions;
   std::vector<uint64_t> erased_definitions;
-  bool restored = false;  // all that was found at the start is there again
-  // Called once, on the store's thread, without a lock: whether it is on disk now. False: the store
-  // was closed before.
+  bool restored = false;  // everything found at the start has been restored
+  // Called once, on the store's thread, without a lock. True: it is on disk. False: the store was
+  // closed before the commit.
   std::function<void(bool committed)> done;
 };
 
-// All that is kept, as found at the start.
+// All saved rows, as found at the start.
 struct Rows {
   std::map<uint64_t, ContentRow> contents;
   std::map<uint64_t, ArrayRow> arrays;

@@ -11,11 +11,11 @@
 namespace stride::durable {
 namespace {
 
-// More than any process gives.
+// More ids than any process uses.
 constexpr uint64_t kIdsOfAProcess = uint64_t{1} << 40;
-// Of jobs that wait for a disk that does not take them.
+// Bytes of changes that may wait while the disk accepts none.
 constexpr int64_t kMaxQueuedBytes = int64_t{256} << 20;
-// Daemons in a row that did not survive reading one database: then it is the database.
+// After so many daemons in a row that died while reading one database, the database is at fault.
 constexpr uint64_t kMaxAttempts = 10;
 constexpr absl::Duration kRetry = absl::Seconds(1);
 
@@ -102,12 +102,12 @@ void DurableStore::SetAside(const absl::Status& why) {
     folder_.Rename(file, *aside, file).IgnoreError();
 }
 
-// Files that were written when a daemon ended before their rows were.
+// Removes files that were written by a daemon that ended before their rows were committed.
 void DurableStore::RemoveOrphans() {
   int removed = 0;
   auto names = files_->List();
   if (!names.ok()) return;
-  // Files whose names are not the store's own belong to others.
+  // Files with other names do not belong to the store.
   for (const std::string& name : *names) {
     const uint64_t id = ContentOfFileName(name);
     const bool orphan = id != 0 ? rows_.contents.count(id) == 0 : IsUnfinishedContent(name);
@@ -189,7 +189,7 @@ void DurableStore::Remove(uint64_t content) {
 }
 
 void DurableStore::Loop() {
-  std::vector<Change> changes;  // waits to be written
+  std::vector<Change> changes;  // changes that wait for the disk
   for (;;) {
     bool last = false;
     {
@@ -218,7 +218,7 @@ void DurableStore::Loop() {
   }
 }
 
-// Empties `changes` when they are on disk.
+// Empties `changes` once they are on disk.
 void DurableStore::Commit(std::vector<Change>& changes) {
   std::vector<uint64_t> unused;
   STRIDE_CRASH_POINT("durable.before_commit");

@@ -77,7 +77,7 @@ absl::StatusOr<std::unique_ptr<UsageFile>> UsageFile::Open(const std::string& fo
 }
 
 absl::StatusOr<std::string> UsageFile::Read() const {
-  // A pipe would make the reader wait for a writer.
+  // Opening a pipe would block until there is a writer.
   auto file = folder_.OpenFile(kName, O_RDONLY | O_NONBLOCK);
   if (!file.ok()) return file.status();
   struct stat info;
@@ -95,7 +95,7 @@ absl::Status UsageFile::Write(std::string_view content) const {
     return absl::ResourceExhaustedError(
         absl::StrCat("the usage of all tenants takes more than ", kMaxBytes, " bytes"));
   }
-  folder_.Remove(kTemporary);  // of a daemon that died here
+  folder_.Remove(kTemporary);  // left by a daemon that died here
   auto file = folder_.OpenFile(kTemporary, O_WRONLY | O_CREAT | O_EXCL);
   if (!file.ok()) return file.status();
   absl::Status status = WriteAll(file->get(), Encode(content));

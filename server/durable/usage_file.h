@@ -13,24 +13,24 @@
 
 namespace stride::durable {
 
-// Tenants' usage, in the state folder: one small file that is replaced as a whole and carries a
-// checksum. Its content (a recovery::UsageRecords) is only bytes here. Mode 0600; no link is
-// followed. One thread at a time; every method blocks for the disk.
+// Tenants' usage, in the state folder: one small file that is replaced as a whole and has a
+// checksum. This class does not parse its content (a recovery::UsageRecords). Mode 0600; no link is
+// followed. One thread at a time; each method blocks for the disk.
 class UsageFile {
  public:
   static constexpr char kName[] = "usage";
   static constexpr size_t kMaxBytes = size_t{64} << 20;
 
-  // `folder` is the state folder; it is made where it is missing. FAILED_PRECONDITION when another
-  // process has the file.
+  // `folder` is the state folder, created if absent. FAILED_PRECONDITION when another process has
+  // the file.
   static absl::StatusOr<std::unique_ptr<UsageFile>> Open(const std::string& folder);
 
-  // The content of the latest Write. NOT_FOUND: there was none. DATA_LOSS or another error: it
-  // cannot be had, and a Write would replace it.
+  // The content of the latest Write. NOT_FOUND: there was none. DATA_LOSS or another error: it is
+  // unreadable, and a Write would replace it.
   absl::StatusOr<std::string> Read() const;
-  // On disk when it returns OK; otherwise what was there stays. At most kMaxBytes.
+  // On disk when it returns OK; otherwise the old content stays. At most kMaxBytes.
   absl::Status Write(std::string_view content) const;
-  // Renames the file, whatever it is; the new path.
+  // Renames the file, also a damaged one; returns the new path.
   absl::StatusOr<std::string> SetAside() const;
 
   const std::string& path() const { return path_; }

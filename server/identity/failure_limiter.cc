@@ -23,7 +23,7 @@ void FailureLimiter::Forget(SteadyTime now) {
   for (auto it = buckets_.begin(); it != buckets_.end();) {
     it = now - it->second.time > full ? buckets_.erase(it) : std::next(it);
   }
-  // So many addresses at once are one attacker's: begin anew rather than grow.
+  // So many addresses at once belong to one attacker: clear the table rather than let it grow.
   if (buckets_.size() >= kMaxAddresses) buckets_.clear();
 }
 

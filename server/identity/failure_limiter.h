@@ -11,16 +11,16 @@
 
 namespace stride::identity {
 
-// Counts failed attempts of each address: some are free, then they come back one a second. It holds
-// nobody up who shows good credentials, since a machine with one stale token must not shut out its
-// neighbours behind the same address; what it saves is the log. Thread-safe; bounded memory.
+// Limits the log lines about failed attempts of each address: a burst of kFree, then kPerSecond.
+// Good credentials always pass, since a machine with one stale token must not lock out others that
+// share its address. Thread-safe; bounded memory.
 class FailureLimiter {
  public:
   static constexpr double kFree = 20;
   static constexpr double kPerSecond = 1;
   static constexpr size_t kMaxAddresses = 4096;
 
-  // Whether this failure is within what the address may have.
+  // Whether this failure is within the address's allowance.
   bool Take(const std::string& address, SteadyTime now);
 
  private:

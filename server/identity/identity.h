@@ -15,10 +15,10 @@
 
 namespace stride::identity {
 
-// Maps callers to tenants by the tenants file. The file is checked every second, and read again
-// when it has changed and settled, or on request. A file with a mistake is refused as a whole: the
-// previous content stays in force, and the log names the line. A file that names no tenant any more
-// is refused too, since it is being written. Thread-safe.
+// Maps callers to tenants by the tenants file. A thread checks the file every second and reads it
+// again once it has changed and settled, or on request. A file with a mistake is refused as a
+// whole: the previous content stays in force, and the log names the line. A file without any tenant
+// is refused too, since it is probably being written. Thread-safe.
 //
 // A credential that a reload removes is refused from the next call on; accepted streams continue.
 class Identity {
@@ -27,27 +27,27 @@ class Identity {
     std::function<void(const std::string&)> log = [](const std::string&) {};
     absl::Duration interval = absl::Seconds(1);
   };
-  // Fails when the file is bad now.
+  // Fails when the file is invalid now.
   static absl::StatusOr<std::unique_ptr<Identity>> Open(std::string path, Options options);
-  // Waits for a reload under way.
+  // Waits for a reload in progress.
   ~Identity() { watch_.Stop(); }
 
   std::shared_ptr<const TenantTable> table() const;
   std::optional<Principal> FromToken(std::string_view token) const;
-  // Names as TenantTable has them, the most telling first.
+  // Names in TenantTable's form, the most specific first.
   std::optional<Principal> FromCertificate(const std::vector<std::string>& names) const;
 
-  // Calls `changed` now and after every change of the table, on the thread that read it. It must
-  // not call back. One at most.
+  // Calls `changed` now and after each change of the table, on the thread that read it. It must not
+  // call back into this object. At most one follower.
   void Follow(std::function<void(const TenantTable&)> changed);
 
-  // Reads the file even if it looks the same.
+  // Reads the file even if it seems unchanged.
   absl::Status Reload();
 
  private:
   Identity(std::string path, Options options)
       : path_(std::move(path)), options_(std::move(options)), watch_({path_}) {}
-  // In the place of the table that is in force.
+  // Reads the file and replaces the table in force.
   absl::Status ReadAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(reading_);
   absl::Status ReloadNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(reading_);
   void Use(std::shared_ptr<const TenantTable> table);

@@ -14,13 +14,13 @@
 
 namespace stride::identity {
 
-// Who was recognized: the tenant, and which of its credentials it was, for the audit log.
+// An authenticated caller: its tenant, and the credential that it used, for the audit log.
 struct Principal {
   TenantId tenant;
   std::string name;  // `token:laptop`, `certificate:dns:lab.example.org`
 };
 
-// What the tenants file says. Filled once, then only read.
+// Content of the tenants file. Filled once, then read-only.
 class TenantTable {
  public:
   struct Token {
@@ -32,7 +32,7 @@ class TenantTable {
   // A tenant's name: [a-z0-9-]{1,63}.
   static bool IsTenantName(std::string_view text);
 
-  // False when it is there already.
+  // False when the tenant exists already.
   bool AddTenant(const TenantId& tenant, Quota quota) {
     return quotas_.emplace(tenant, quota).second;
   }
@@ -42,12 +42,12 @@ class TenantTable {
 
   Quota& QuotaOf(const TenantId& tenant) { return quotas_.at(tenant); }
   const std::map<TenantId, Quota>& quotas() const { return quotas_; }
-  // Of tenants that the file does not name.
+  // Quota of tenants that the file does not name.
   Quota default_quota;
 
-  // Compares with every token, valid or not, so that the time tells nothing.
+  // Compares with each token, valid or not, so that the time reveals nothing.
   std::optional<Principal> FindToken(std::string_view token, absl::Time now) const;
-  // The first of the names, in the caller's order, that is known.
+  // Looks up the names in the caller's order; returns the first known one.
   std::optional<Principal> FindCertificate(const std::vector<std::string>& names) const;
 
   bool empty() const { return quotas_.empty() && tokens_.empty() && certificates_.empty(); }

@@ -121,7 +121,7 @@ class Reader {
   static absl::Status Set(absl::StatusOr<int64_t> value, absl::string_view key,
                           std::optional<int64_t>* out) {
     if (!value.ok()) return Bad(absl::StrCat(key, " ", value.status().message()));
-    // A rate of nothing would hold an upload for ever.
+    // A rate of zero would block an upload forever.
     if (key == "upload-bytes-per-second" && *value == 0) return Bad(absl::StrCat(key, " is not 0"));
     *out = *value;
     return absl::OkStatus();
@@ -171,7 +171,7 @@ class Reader {
   }
 
   std::shared_ptr<TenantTable> table_ = std::make_shared<TenantTable>();
-  TenantId tenant_;  // empty: in [defaults], or in none yet
+  TenantId tenant_;  // empty: in [defaults], or before any section
   bool in_section_ = false;
 };
 

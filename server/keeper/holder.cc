@@ -27,17 +27,17 @@
 namespace stride::keeper {
 namespace {
 
-// A daemon that served for so long is started again at once.
+// A daemon that served for this long is restarted at once.
 constexpr absl::Duration kServedLong = absl::Milliseconds(100);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
-// The interval of the holder's looks for signs of life, and the most of the time since its last
-// look that counts as silence: on a machine that runs neither process, the daemon is not to blame.
+// Period of the holder's checks for signs of life, and the most time that one check counts as
+// silence: on a machine that runs neither process, the daemon is not at fault.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLongestLook = absl::Seconds(2);
-// Workers die with their daemon, by the kernel's hand; this is for what does not.
+// The kernel kills workers with their daemon; this time is for processes that survive.
 constexpr absl::Duration kOrphansTime = absl::Seconds(1);
-constexpr size_t kReserved = 32;  // descriptors of our own
+constexpr size_t kReserved = 32;  // descriptors for the holder itself
 
 size_t MaxKept() {
   rlimit limit{};
@@ -56,7 +56,7 @@ class Holder {
   }
 
   absl::Status Prepare();
-  // In the daemon's process: its exit code, to be returned at once. In the holder's: nothing while
+  // In the daemon's process: its exit code, to be returned at once. In the holder's: nullopt while
   // it goes on.
   std::optional<int> Start();
   std::optional<int> Run();
@@ -83,10 +83,10 @@ class Holder {
   std::optional<int> child_status_;
   bool have_children_ = true;
   int ending_ = 0;           // the signal that asked for the end
-  bool ever_ready_ = false;  // some daemon served
+  bool ever_ready_ = false;  // some daemon has served
   std::optional<SteadyTime> ready_time_;
   absl::Duration pause_ = absl::ZeroDuration();
-  // True while the daemon serves and must send signs of life.
+  // The daemon serves and must send signs of life.
   bool watching_ = false;
   absl::Duration silence_;
   SteadyTime last_look_;
@@ -133,13 +133,14 @@ int Holder::BeDaemon(UniqueFd socket, rlimit limit) {
   pid_t holder = getppid();
   prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (getppid() != holder) return 1;
-  // A terminal's Ctrl-C is for the holder, which passes it on; twice would mean at once.
+  // Ctrl-C reaches only the holder, which passes it on: a second signal would mean an immediate
+  // stop.
   setpgid(0, 0);
   setrlimit(RLIMIT_NOFILE, &limit);
   kept_.clear();
   socket_.Reset();
   signals_.Reset();
-  // The others stay blocked: the daemon reads them from a descriptor.
+  // Other signals stay blocked: the daemon reads them from a descriptor.
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGCHLD);
@@ -268,7 +269,8 @@ std::optional<int> Holder::Ended(int status) {
                             served ? "" : absl::StrCat(" in ", absl::FormatDuration(pause_))));
   NextCrashPoint();
   STRIDE_CRASH_POINT("holder.before_restart");
-  // What it left behind first: nothing of it may touch the memory that the next one takes over.
+  // Wait for the dead daemon's children first: none may touch memory that the next daemon takes
+  // over.
   if (auto end = PauseBeforeStart(Now() + kOrphansTime, /*for_orphans=*/true)) return end;
   return PauseBeforeStart(Now() + pause_, /*for_orphans=*/false);
 }

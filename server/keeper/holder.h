@@ -10,31 +10,30 @@
 
 namespace stride::keeper {
 
-// Names under which sockets that a service manager listens on are handed to the daemon.
+// Prefix of names of the sockets that a service manager passed and the holder passes to the daemon.
 inline constexpr char kPassedPrefix[] = "passed-";
 
 struct HolderOptions {
   // The daemon: gets its end of the socket to the holder (MakeHolderKeeper), returns its exit code.
   std::function<int(UniqueFd socket)> daemon;
   std::function<void(const std::string&)> log;
-  std::vector<NamedFd> passed;  // given to the daemon as kept ones
-  // A daemon that said that it serves and then gives no sign of life (Keeper::Alive) for so long is
-  // killed. Infinite: never.
+  std::vector<NamedFd> passed;  // passed to the daemon as stored descriptors
+  // A daemon that has reported that it serves, and then gives no sign of life (Keeper::Alive) for
+  // this time, is killed. Infinite: never.
   absl::Duration patience = absl::Seconds(30);
 };
 
-// Forks `daemon` and keeps its descriptors. Starts the daemon again when it dies: at once if it had
+// Forks `daemon` and holds its descriptors. Restarts the daemon when it dies: at once if it had
 // served, otherwise after a growing pause. A daemon that exits with an error before any has served
-// is not started again, since its error would repeat. A daemon that hangs is killed first. Time in
-// which the holder itself did not run, since the machine was starved or asleep, does not count as
-// silence.
+// is not restarted, since its error would repeat. A hung daemon is killed first. Time in which the
+// holder itself did not run, since the machine was starved or suspended, does not count as silence.
 //
-// Call it before any thread is started and any descriptor is open that the daemon should not have.
-// Returns in both processes: in the daemon's with what `daemon` returned, in the holder's with the
-// exit code (128 + signal when the daemon was killed while it was to end). SIGTERM, SIGINT and
-// SIGHUP go to the daemon. Processes that lose their parent are reaped, so it may be PID 1; those
-// of a daemon that died have ended before the next one starts. The daemon is asked to end when the
-// holder dies.
+// Call it before any thread is started, and before a descriptor is opened that the daemon should
+// not have. Returns in both processes: in the daemon's with the result of `daemon`, in the holder's
+// with the exit code (128 + signal when the daemon was killed during its end). SIGTERM, SIGINT and
+// SIGHUP are passed to the daemon. The holder reaps orphaned processes, so it may be PID 1; those
+// of a dead daemon have ended before the next one starts. The kernel asks the daemon to end when
+// the holder dies.
 int RunHolder(HolderOptions options);
 
 }  // namespace stride::keeper

@@ -7,7 +7,7 @@
 
 namespace stride::keeper {
 
-// The holder (holder.h) at the other end of `socket`, which waits so long for a sign of life.
+// The FdStore of the holder (holder.h) at the other end of `socket`. `patience`: see HolderOptions.
 std::unique_ptr<Keeper> MakeHolderKeeper(UniqueFd socket,
                                          absl::Duration patience = absl::InfiniteDuration());
 

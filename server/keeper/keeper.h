@@ -10,37 +10,37 @@
 
 namespace stride::keeper {
 
-// Another process that holds descriptors for us, so that what they stand for outlives the daemon:
-// memory, the journal, listening sockets. Thread-safe.
+// FdStore: another process that holds descriptors, so that their memory, journal files and
+// listening sockets outlive the daemon. Thread-safe.
 class Keeper {
  public:
   virtual ~Keeper() = default;
 
-  // False: nothing is kept, and whatever depends on it need not be done.
+  // False: nothing is stored, and callers can skip work that depends on it.
   virtual bool keeps() const = 0;
 
-  // Returns once the descriptor is safe, or tells that it is not (RESOURCE_EXHAUSTED: the keeper is
-  // full). The caller keeps its own. What had the name before is let go. A name is 1 to 200 of the
-  // characters that IsName takes.
+  // Returns once the descriptor is stored, or an error (RESOURCE_EXHAUSTED: the FdStore is full).
+  // The caller keeps its own descriptor. An earlier descriptor of this name is closed. `name`: 1 to
+  // 200 characters that IsName accepts.
   virtual absl::Status Store(const std::string& name, int fd) = 0;
-  // Lets go of it; no error when there is none.
+  // Closes the stored descriptor; no error when there is none.
   virtual void Remove(const std::string& name) = 0;
 
-  // What an earlier daemon stored; it stays kept. At the start, once.
+  // Descriptors stored by an earlier daemon; they stay stored. Call once, at the start.
   virtual std::vector<NamedFd> TakeAll() = 0;
 
-  // The daemon serves: its death from here on is not one at the start.
+  // Reports that the daemon serves: a later death is not a failed start.
   virtual void Ready() {}
-  // The daemon has just answered a call to itself. A keeper that replaces a daemon that hangs wants
-  // to hear this more often than every `patience()`, from Ready on until the end.
+  // Reports that the daemon has answered a health call to itself. An FdStore that replaces a hung
+  // daemon needs this at least once per `patience()`, from Ready until the end.
   virtual void Alive() {}
   virtual absl::Duration patience() const { return absl::InfiniteDuration(); }
 };
 
-// Letters, digits and -_./|@[]%: what the name of a descriptor may hold everywhere.
+// Letters, digits and -_./|@[]%: the characters valid in descriptor names everywhere.
 bool IsName(const std::string& name);
 
-// Keeps nothing.
+// Stores nothing.
 std::unique_ptr<Keeper> MakeNullKeeper();
 
 }  // namespace stride::keeper

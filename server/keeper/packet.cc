@@ -29,7 +29,7 @@ absl::Status SendPacket(int socket, const std::string& text, int fd, const std::
       return absl::InvalidArgumentError("the socket's name is too long");
     name.sun_family = AF_UNIX;
     std::memcpy(name.sun_path, address.data(), address.size());
-    // An abstract name is written with @ and begins with zero.
+    // An abstract name is written with @ and begins with a zero byte.
     if (name.sun_path[0] == '@') name.sun_path[0] = '\0';
     message.msg_name = &name;
     message.msg_namelen = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address.size());

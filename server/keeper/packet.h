@@ -13,12 +13,12 @@ struct Packet {
   UniqueFd fd;
 };
 
-// One packet on a connected SOCK_SEQPACKET socket, or to wherever `address` of a SOCK_DGRAM one
-// says. UNAVAILABLE: nobody is there.
+// Sends one packet on a connected SOCK_SEQPACKET socket, or to `address` on a SOCK_DGRAM socket.
+// UNAVAILABLE: no process listens.
 absl::Status SendPacket(int socket, const std::string& text, int fd = -1,
                         const std::string& address = "");
 
-// Blocks for one packet. UNAVAILABLE: the other side is gone.
+// Blocks for one packet. UNAVAILABLE: the peer has closed its socket.
 absl::Status ReceivePacket(int socket, Packet* packet);
 
 }  // namespace stride::keeper

@@ -37,8 +37,8 @@ class SystemdKeeper : public Keeper {
   absl::Status Store(const std::string& name, int fd) override {
     if (!IsName(name)) return absl::InvalidArgumentError("not a name for a descriptor");
     absl::MutexLock lock(&mutex_);
-    // The store takes a second one under a name beside the first, and drops what is over its limit
-    // without a word.
+    // The FdStore accepts a second descriptor of the same name in addition to the first, and drops
+    // any beyond its limit silently.
     bool replaces = names_.count(name) > 0;
     if (!replaces && names_.size() >= limit_)
       return absl::ResourceExhaustedError("the store of descriptors is full");

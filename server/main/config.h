@@ -2,20 +2,15 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace stride {
 
 enum class LogFormat { kAuto, kJson, kText };
 
-// Everything that can be chosen about a daemon. The defaults are here; option_table.cc tells what
-// each is for.
+// All options of a daemon with their defaults. option_table.cc has the help text of each.
 struct Config {
   std::vector<std::string> listen;  // empty: DefaultAddresses()
   bool insecure = false;
@@ -35,7 +30,7 @@ struct Config {
   std::vector<int> cpu_devices;  // threads of each; 0: all cores
   bool no_cuda = false;
   int spare_workers = 1;
-  int max_workers = 0;  // of each device; 0: as its memory allows
+  int max_workers = 0;  // per device; 0: as many as its memory allows
   int64_t staging_bytes = int64_t{64} << 20;
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(2);
@@ -50,8 +45,8 @@ struct Config {
   double device_memory_share = 0.9;
   int64_t device_memory_bytes = 0;  // 0: the share alone counts
   int64_t spill_memory_bytes = -1;  // -1: DefaultSpillMemory in server.cc
-  int64_t spill_disk_bytes = -1;    // -1: likewise
-  int64_t region_bytes = -1;        // -1: likewise
+  int64_t spill_disk_bytes = -1;    // -1: default in server.cc
+  int64_t region_bytes = -1;        // -1: default in server.cc
   int max_queued = 100000;
   int max_sessions = 10000;
   absl::Duration session_ttl = absl::Minutes(10);
@@ -59,7 +54,7 @@ struct Config {
   int max_connections = 1024;
   int max_connections_per_peer = 512;
   int max_bulk_streams = 64;
-  int stream_window_bytes = 0;  // 0: gRPC's own growth
+  int stream_window_bytes = 0;  // 0: gRPC's default growth
   int max_threads = 1024;
 
   absl::Duration drain_timeout = absl::Seconds(30);
@@ -70,27 +65,7 @@ struct Config {
   LogFormat log_format = LogFormat::kAuto;
 };
 
-// What the command line asks for beside a configuration.
-enum class Command { kServe, kHelp, kVersion };
-
-struct Invocation {
-  Command command = Command::kServe;
-  Config config;
-};
-
-// Reads `--key=value`, `--key value` and `--switch`; with --config the file first, so that flags
-// win (for `listen`: replace). INVALID_ARGUMENT in words for a person.
-absl::StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& arguments);
-
-// `key = value` lines; `#` starts a comment line. Returned in order, unchecked.
-using Assignments = std::vector<std::pair<std::string, std::string>>;
-absl::StatusOr<Assignments> ParseConfigFile(std::string_view text);
-
-absl::Status Assign(const Assignments& assignments, Config* config);
-
 // `unix:` in the runtime folder, and `tcp:127.0.0.1:7433`.
 std::vector<std::string> DefaultAddresses();
-
-std::string HelpText();
 
 }  // namespace stride

@@ -9,14 +9,15 @@
 namespace stride {
 namespace {
 
-constexpr int kWaitMillis = 200;  // how long the destructor may have to wait
+constexpr int kWaitMillis = 200;  // longest wait of the destructor
 constexpr std::string_view kPrefix = "devices/";
 
 }  // namespace
 
-std::unique_ptr<ErrorWatch> ErrorWatch::Start(metrics::Nvml* nvml, scheduler::Engine* engine) {
+std::unique_ptr<ErrorWatch> ErrorWatch::Start(metrics::Nvml* nvml,
+                                              scheduler::DeviceService* devices) {
   std::vector<std::string> uuids;
-  for (const v1::Device& device : engine->ListDevices()) {
+  for (const v1::Device& device : devices->List()) {
     if (device.kind() == "cuda") uuids.push_back(device.name().substr(kPrefix.size()));
   }
   if (uuids.empty()) return nullptr;
@@ -24,11 +25,11 @@ std::unique_ptr<ErrorWatch> ErrorWatch::Start(metrics::Nvml* nvml, scheduler::En
     api::LogInfo("the driver tells of no GPU errors here; devices are judged by their work alone");
     return nullptr;
   }
-  return std::unique_ptr<ErrorWatch>(new ErrorWatch(nvml, engine));
+  return std::unique_ptr<ErrorWatch>(new ErrorWatch(nvml, devices));
 }
 
-ErrorWatch::ErrorWatch(metrics::Nvml* nvml, scheduler::Engine* engine)
-    : nvml_(nvml), engine_(engine), thread_([this] { Run(); }) {}
+ErrorWatch::ErrorWatch(metrics::Nvml* nvml, scheduler::DeviceService* devices)
+    : nvml_(nvml), devices_(devices), thread_([this] { Run(); }) {}
 
 ErrorWatch::~ErrorWatch() {
   stop_ = true;
@@ -42,7 +43,7 @@ void ErrorWatch::Run() {
     std::string device = absl::StrCat(std::string(kPrefix), error->uuid);
     std::string text = absl::StrCat("the driver reports XID ", error->xid);
     api::LogWarning(absl::StrCat(device, ": ", text));
-    if (metrics::NeedsReset(error->xid)) engine_->DeviceBroke(device, text);
+    if (metrics::NeedsReset(error->xid)) devices_->ReportBroken(device, text);
   }
 }
 

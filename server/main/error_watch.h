@@ -5,25 +5,26 @@
 #include <thread>
 
 #include "server/metrics/nvml.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/device_service.h"
 
 namespace stride {
 
-// Tells the engine of GPUs whose driver reports an error that only a reset cures, and the log of
-// all errors. Owns the thread that waits for them.
+// Reports GPU driver errors: all of them to the log, and those that only a reset cures to the
+// engine. Owns the thread that waits for them.
 class ErrorWatch {
  public:
-  // nullptr when the machine tells of no errors (said in the log). Both must outlive it.
-  static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, scheduler::Engine* engine);
+  // nullptr when there is no CUDA device, or when the driver reports no errors (logged). `nvml` and
+  // `engine` must outlive the object.
+  static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, scheduler::DeviceService* devices);
   ~ErrorWatch();
   ErrorWatch(const ErrorWatch&) = delete;
 
  private:
-  ErrorWatch(metrics::Nvml* nvml, scheduler::Engine* engine);
+  ErrorWatch(metrics::Nvml* nvml, scheduler::DeviceService* devices);
   void Run();
 
   metrics::Nvml* const nvml_;
-  scheduler::Engine* const engine_;
+  scheduler::DeviceService* const devices_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -13,12 +13,12 @@
 namespace stride {
 namespace {
 
-// Free bytes worth the walk through the heap: of a process with little to do, and of a busy one.
+// Free bytes that are worth the walk through the heap, for an idle and for a busy process.
 constexpr int64_t kMuch = int64_t{32} << 20;
 constexpr int64_t kMuchOfABusyOne = int64_t{64} << 20;
-// Of one core.
+// Share of one core.
 constexpr double kIdleShare = 0.05;
-// The walk through a GiB of small pieces takes 0.1 s and more: at most a twentieth of the time.
+// The walk through a GiB of small blocks takes 0.1 s and more: at most a twentieth of the time.
 constexpr double kCostFactor = 20;
 
 absl::Duration ProcessorTime() {
@@ -27,7 +27,7 @@ absl::Duration ProcessorTime() {
   return absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime);
 }
 
-// Private memory of the process: without files and shared memory, such as arrays.
+// Private memory of the process, without files and shared memory such as arrays.
 int64_t ResidentBytes() {
   std::ifstream file("/proc/self/statm");
   int64_t all = 0, resident = 0, shared = 0;
@@ -56,12 +56,12 @@ absl::Duration IdleMemory::Look() {
   const SteadyTime begin = Now();
   const bool idle = IsIdle(begin);
   const int64_t resident = ResidentBytes();
-  // The count is spared where it cannot come to much.
+  // Skip the count when too little could be free.
   if (resident - stuck_bytes_ < kMuch) {
     much_was_free_ = false;
     return kInterval;
   }
-  // Blocks of the pool are in use for the allocator. A busy process wants them.
+  // The allocator counts the pool's free blocks as used. A busy process needs them.
   const int64_t in_pool = idle ? static_cast<int64_t>(BlockPool::free_bytes()) : 0;
   const int64_t free = resident - stuck_bytes_ - UsedBytes() + in_pool;
   const bool much = free >= (idle ? kMuch : kMuchOfABusyOne);
@@ -71,7 +71,7 @@ absl::Duration IdleMemory::Look() {
   } else {
     much_was_free_ = much;
   }
-  // The walk itself is no work of the process.
+  // Exclude the walk from the process's measured work.
   last_processor_time_ = processor_time_();
   return std::max(kInterval, (Now() - begin) * kCostFactor);
 }

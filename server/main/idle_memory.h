@@ -16,17 +16,17 @@ namespace stride {
 // their cost.
 class IdleMemory {
  public:
-  // How often to look, when looking is cheap.
+  // Interval of checks, if they are cheap.
   static constexpr absl::Duration kInterval = absl::Seconds(3);
 
   IdleMemory();
-  // `processor_time`: what this process has used so far, for tests.
+  // `processor_time`: time used by this process so far, for tests.
   explicit IdleMemory(std::function<absl::Duration()> processor_time)
       : processor_time_(std::move(processor_time)) {}
 
   // When to look again.
   absl::Duration Look();
-  // How often memory was given back.
+  // Number of times that memory was returned.
   int num_trims() const { return num_trims_; }
 
  private:
@@ -36,7 +36,8 @@ class IdleMemory {
   const std::function<absl::Duration()> processor_time_;
   SteadyTime last_;
   absl::Duration last_processor_time_;
-  // Resident bytes beyond those in use that no trim gives back: code, stacks, holes too small.
+  // Resident bytes beyond those in use that no trim returns: code, stacks, holes that are too
+  // small.
   int64_t stuck_bytes_ = 0;
   bool much_was_free_ = false;
   int num_trims_ = 0;

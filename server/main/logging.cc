@@ -43,8 +43,7 @@ class JsonFormatter : public spdlog::formatter {
   }
 };
 
-// A client can make libraries complain as often as it likes, of what the client sent: some are
-// enough.
+// A client can make libraries complain arbitrarily often about its input, so limit the lines.
 bool ComplaintAllowed(SteadyTime now, int64_t* unsaid) {
   static absl::Mutex mutex(absl::kConstInit);
   static SteadyTime window_end;
@@ -70,7 +69,7 @@ void LogComplaint(const char* library, std::string_view text) {
 }
 
 void LogForGrpc(gpr_log_func_args* args) {
-  // INFO of gRPC is about its own workings.
+  // gRPC's INFO lines are about its internals.
   if (args->severity == GPR_LOG_SEVERITY_ERROR) {
     LogComplaint("grpc", args->message);
   } else if (spdlog::should_log(spdlog::level::debug)) {

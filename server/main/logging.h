@@ -8,12 +8,12 @@
 
 namespace stride {
 
-// Sends the process's log, and what gRPC and protobuf complain of, to standard error: one JSON
-// object a line (time, level, message), or plain text for a terminal. Call once, before threads.
+// Sends the process's log, and complaints of gRPC and protobuf, to standard error: one JSON object
+// a line (time, level, message), or plain text for a terminal. Call once, before any thread starts.
 void SetUpLogging(const Config& config);
 
-// What a library says, which may quote a client's bytes: one line of printable ASCII, cut where
-// long.
+// Converts a library's message, which may quote a client's bytes, to one line of printable ASCII of
+// bounded length.
 std::string PrintableComplaint(std::string_view text);
 
 }  // namespace stride

@@ -14,7 +14,7 @@
 #include "server/keeper/holder_keeper.h"
 #include "server/keeper/keeper.h"
 #include "server/keeper/systemd_keeper.h"
-#include "server/main/config.h"
+#include "server/main/command_line.h"
 #include "server/main/logging.h"
 #include "server/main/notifier.h"
 #include "server/main/process_limits.h"
@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-// `keeper` null: what systemd offers, or none.
+// `keeper` null: use systemd's FdStore, if there is one.
 int Serve(const Config& config, std::unique_ptr<keeper::Keeper> keeper,
           std::vector<NamedFd> passed) {
   auto signals = Signals::Block();
@@ -51,7 +51,7 @@ int Serve(const Config& config, std::unique_ptr<keeper::Keeper> keeper,
   return Supervise(config, notifier, *signals, keeper.get(), *std::move(server));
 }
 
-// This process only holds; the daemon is its child.
+// This process only holds descriptors; the daemon is its child.
 int ServeUnderHolder(const Config& config, std::vector<NamedFd> passed) {
   keeper::HolderOptions options;
   options.log = [](const std::string& text) { api::LogWarning(text); };

@@ -40,7 +40,7 @@ void Notifier::Notify(std::string_view text) const {
   if (socket_.empty() || socket_.size() >= sizeof(name.sun_path)) return;
   name.sun_family = AF_UNIX;
   std::memcpy(name.sun_path, socket_.data(), socket_.size());
-  // An abstract name is written with @ and begins with zero.
+  // An abstract name is written with @ and begins with a zero byte.
   if (name.sun_path[0] == '@') name.sun_path[0] = '\0';
   socklen_t size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
   UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));

@@ -7,18 +7,18 @@
 
 namespace stride {
 
-// Tells a service manager how the daemon is (sd_notify's protocol: datagrams to the socket named in
-// NOTIFY_SOCKET). Does nothing without one.
+// Notifies a service manager of the daemon's state (sd_notify's protocol: datagrams to the socket
+// named in NOTIFY_SOCKET). Does nothing without one.
 class Notifier {
  public:
-  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and takes them out of the environment, so
-  // that children do not speak for us.
+  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from the environment, so
+  // that child processes do not notify in the daemon's name.
   static Notifier FromEnvironment();
 
-  // Such as "READY=1". Lost silently when nobody listens: it is news, not work.
+  // Sends a state such as "READY=1". Errors are ignored, since the daemon does not depend on a
+  // listener.
   void Notify(std::string_view text) const;
-  // The manager kills us when it hears no "WATCHDOG=1" for this long; infinite when it does not
-  // watch.
+  // The manager kills the daemon when it gets no "WATCHDOG=1" for this long; infinite: no watchdog.
   absl::Duration watchdog() const { return watchdog_; }
 
  private:

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/main/config.h"
 
 namespace stride {
 
-// One key of the file, and the flag of the same name.
+// One key of the file, and the flag with the same name.
 struct Option {
   std::string name;
   std::string value_name;  // empty: a switch, `true` or `false`

@@ -52,7 +52,7 @@ bool Probe::Answers(absl::Duration timeout) {
   grpc::health::v1::HealthCheckRequest request;
   grpc::health::v1::HealthCheckResponse response;
   bool answers = channel_->stub->Check(context.get(), request, &response).ok();
-  // A channel over a descriptor cannot connect again.
+  // A channel over a descriptor cannot reconnect.
   if (!answers && connect_) channel_->stub.reset();
   return answers;
 }

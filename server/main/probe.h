@@ -9,17 +9,17 @@
 
 namespace stride {
 
-// Asks a daemon for its health through its own socket, as a client would. One thread.
+// Queries a daemon's health through its own socket, like a client. One thread.
 class Probe {
  public:
   explicit Probe(const api::Address& address);
-  // Over connections that `connect` makes, one after another as they break.
+  // Uses connections from `connect`, a new one after each broken one.
   explicit Probe(std::function<UniqueFd()> connect);
   ~Probe();
-  // Whether it answered in time, whatever the answer: a device may be ill without the daemon being
-  // so.
+  // Whether the daemon answered in time, with any answer: an unhealthy device does not mean an
+  // unhealthy daemon.
   bool Answers(absl::Duration timeout);
-  // Ends the call that waits, and all later ones at once. Any thread.
+  // Ends the waiting call, and all later ones at once. Any thread.
   void Cancel();
 
  private:

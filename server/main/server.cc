@@ -21,19 +21,21 @@
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
 #include "server/main/worker_folder.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/session/tenant_accounts.h"
 #include "server/store/spill_file.h"
 
 namespace stride {
 namespace {
 
-// What calls in progress get to finish their answers when the work behind them has ended.
+// Time for calls in flight to send their answers once their work has ended.
 constexpr absl::Duration kAnswerTime = absl::Seconds(1);
-// For the first canaries: a worker's start on each device.
+// Time for the first health probes: a worker's start on each device.
 constexpr absl::Duration kFirstHealth = absl::Seconds(5);
 
 // Folders within the state folder.
 constexpr char kCodeCache[] = "code-cache", kDurable[] = "durable", kSpill[] = "spill";
-// In the workers' folder: code that was compiled with the product.
+// Folder within the workers' folder: code that was compiled with the product.
 constexpr char kPrecompiled[] = "precompiled";
 
 std::string StateDirectory(const Config& config) {
@@ -42,19 +44,19 @@ std::string StateDirectory(const Config& config) {
   return std::string(from_systemd).substr(0, std::string(from_systemd).find(':'));
 }
 
-// Compiled code lies in a folder of its own: files that outgrow its bound are removed there. The
-// folder that it lies in; empty: it is not kept.
+// The parent of the compiled code's folder; empty: the code is not saved. The folder has no other
+// files, since those beyond its bound are removed.
 std::string CodeCacheParent(const Config& config) {
   return config.cache_dir.empty() ? StateDirectory(config) : config.cache_dir;
 }
 
-// OK where there is none.
+// OK where the folder is absent.
 absl::Status CheckFolder(const absl::StatusOr<Folder>& folder) {
   return absl::IsNotFound(folder.status()) ? absl::OkStatus() : folder.status();
 }
 
-// A user that may write these folders, or has put a link into one, could make the daemon run code
-// and write and remove files anywhere. In that case it does not start.
+// Users with write access to these folders, or a link in one, could make the daemon run code and
+// write and remove files anywhere. In that case the daemon does not start.
 absl::Status CheckFolders(const Config& config) {
   if (const std::string cache = CodeCacheParent(config); !cache.empty()) {
     auto root = Folder::MakeRoot(cache);
@@ -65,7 +67,7 @@ absl::Status CheckFolders(const Config& config) {
   if (state.empty()) return absl::OkStatus();
   auto root = Folder::MakeRoot(state);
   if (!root.ok()) return root.status();
-  // Their users create them.
+  // These folders are created by their users.
   if (absl::Status status = CheckFolder(root->Open(kSpill)); !status.ok()) return status;
   auto kept = root->Open(kDurable);
   return kept.ok() ? CheckFolder(kept->Open(durable::kFilesFolder)) : CheckFolder(kept);
@@ -106,7 +108,7 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.max_device_memory_bytes = config.device_memory_bytes;
   options.region_bytes =
       config.region_bytes >= 0 ? config.region_bytes : AvailableMemoryBytes() / 8;
-  // The default of one tenant, as deploy/tenants.conf says.
+  // The default of one tenant, as deploy/tenants.conf documents.
   options.control_bytes =
       std::clamp<int64_t>(AvailableMemoryBytes() / 8, int64_t{64} << 20, int64_t{1} << 30);
   options.max_queued_tasks = config.max_queued;
@@ -127,7 +129,7 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
     }
   };
   options.worker_lost = [](const scheduler::WorkerLoss& loss) {
-    // A client chose the operation's text: it must not break the line.
+    // A client chose the operation's text: escape it so that it cannot break the line.
     std::string operation = loss.operation.empty() ? "none" : EscapeJson(loss.operation);
     api::LogWarning(absl::StrCat(
         "worker lost: device=", loss.device, " tenant=", loss.tenant.value,
@@ -137,12 +139,11 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   return options;
 }
 
-// How the process's descriptors are dealt out: half for connections, a quarter for workers, the
-// rest for arenas and files. A sixteenth stays free of sessions, or no connection could be
-// accepted.
+// Shares of the process's descriptors: half for connections, a quarter for workers, the rest for
+// arenas and files. Sessions leave a sixteenth free, or no connection could be accepted.
 constexpr size_t kShareOfConnections = 2, kShareOfWorkers = 4, kShareInReserve = 16;
-// Descriptors of one worker in this process: its socket, its standard error, its process, a
-// wake-up, and one for messages in flight to it.
+// Descriptors of one worker in this process: its socket, standard error, pidfd, eventfd, and one
+// for messages in flight to it.
 constexpr size_t kDescriptorsOfWorker = 5;
 
 int WorkersFor(size_t max_descriptors) {
@@ -154,7 +155,7 @@ void SetMachineLimits(size_t max_descriptors, scheduler::EngineOptions* options)
   options->max_workers = WorkersFor(max_descriptors);
   options->host_memory_bytes = AvailableMemoryBytes();
   options->max_processes = MostProcesses();
-  // More at once start no faster: a driver creates contexts one after another.
+  // More concurrent starts are no faster: a driver creates contexts one after another.
   options->max_starts = std::clamp(AvailableThreads(), 2, 4);
   options->descriptor_reserve = static_cast<int64_t>(max_descriptors / kShareInReserve);
   options->free_descriptors = [max_descriptors] {
@@ -162,16 +163,16 @@ void SetMachineLimits(size_t max_descriptors, scheduler::EngineOptions* options)
   };
 }
 
-std::string DescribeLimits(const api::FrontOptions& front, scheduler::Engine& engine) {
+std::string DescribeLimits(const api::FrontOptions& front, scheduler::DeviceService& devices) {
   std::string text = absl::StrCat("limits: ", front.max_descriptors, " file descriptors (",
                                   OpenDescriptors(), " open), ", front.listener.max_connections,
-                                  " connections, ", engine.MostWorkers(), " workers at once");
-  for (const v1::Device& device : engine.ListDevices())
+                                  " connections, ", devices.MostWorkers(), " workers at once");
+  for (const v1::Device& device : devices.List())
     absl::StrAppend(&text, ", ", device.max_workers(), " on ", device.name());
   return text;
 }
 
-// A daemon that cannot keep on disk serves all the same.
+// Without durable storage the daemon still serves.
 std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   std::string state = StateDirectory(config);
   if (state.empty() || config.durable_bytes == 0) return nullptr;
@@ -184,16 +185,17 @@ std::unique_ptr<durable::DurableStore> OpenDurable(const Config& config) {
   return nullptr;
 }
 
-// A daemon that cannot keep usage serves all the same.
-std::unique_ptr<UsageWriter> StartUsageWriter(const Config& config, scheduler::Engine& engine) {
+// Without the usage file the daemon still serves.
+std::unique_ptr<UsageWriter> StartUsageWriter(const Config& config,
+                                              session::TenantAccounts* accounts) {
   UsageWriter::Options options;
   options.folder = StateDirectory(config);
   if (options.folder.empty()) return nullptr;
   options.log = [](const std::string& line) { api::LogWarning(line); };
-  return UsageWriter::Start(std::move(options), &engine.accounts());
+  return UsageWriter::Start(std::move(options), accounts);
 }
 
-// A quarter of the memory that arrays on CPU devices may not take.
+// A quarter of the memory that arrays on CPU devices may not use.
 int64_t DefaultSpillMemory(const scheduler::EngineOptions& options,
                            const std::vector<wire::DeviceDescription>& devices) {
   double left = static_cast<double>(AvailableMemoryBytes());
@@ -206,7 +208,7 @@ int64_t DefaultSpillMemory(const scheduler::EngineOptions& options,
   return std::max<int64_t>(0, static_cast<int64_t>(left / 4));
 }
 
-// Where idle arrays go that a full device has no room for.
+// Sets where idle arrays are evicted to when a device is full.
 absl::Status SetSpill(const Config& config, const std::vector<wire::DeviceDescription>& devices,
                       scheduler::EngineOptions* options) {
   options->spill_memory_bytes = config.spill_memory_bytes >= 0
@@ -302,15 +304,15 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (absl::Status status = OpenBooks(config); !status.ok()) return status;
   if (absl::Status status = CheckFolders(config); !status.ok()) return status;
   std::vector<NamedFd> kept = keeper_->TakeAll();
-  // First: an address that is taken shows before any worker starts. Clients wait in the backlog
-  // until all is there.
+  // Open sockets first: an address in use fails before any worker starts. Clients wait in the
+  // backlog until the daemon serves.
   auto sockets = OpenSockets(config, keeper_, std::move(passed), &kept);
   if (!sockets.ok()) return sockets.status();
   kept_sockets_ = std::move(sockets->kept_names);
   auto broker_options = BrokerOptionsOf(config);
   if (!broker_options.ok()) return broker_options.status();
-  // Both take the driver's start, which is one for both; an open library keeps the driver begun
-  // between the process that lists devices and the first worker.
+  // Both need the driver's initialization, which happens once; the open library keeps the driver
+  // initialized between the process that lists devices and the first worker.
   std::string no_nvml;
   auto open_nvml = [&] { nvml_ = metrics::Nvml::Open(&no_nvml); };
   absl::StatusOr<std::thread> opening = absl::UnavailableError("not wanted");
@@ -340,7 +342,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   durable_ = OpenDurable(config);
   engine_ = scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_,
                                       std::move(kept), durable_.get());
-  usage_ = StartUsageWriter(config, *engine_);
+  usage_ = StartUsageWriter(config, &engine_->accounts());
   if (identity_ != nullptr) {
     identity_->Follow([this](const identity::TenantTable& table) {
       engine_->accounts().SetQuotas(table.quotas(), table.default_quota);
@@ -348,12 +350,12 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   }
 
   metrics::Sources sources;
-  sources.devices = [this] { return engine_->ListDevices(); };
-  sources.own_account = [this] { return engine_->SampleDevices(); };
+  sources.devices = [this] { return engine_->devices().List(); };
+  sources.own_account = [this] { return engine_->devices().Sample(); };
   if (nvml_ != nullptr)
     sources.nvml = [this](const std::string& uuid) { return nvml_->Read(uuid); };
   if (!no_nvml.empty()) api::LogInfo("no GPU metrics: " + no_nvml);
-  if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), engine_.get());
+  if (nvml_ != nullptr) errors_ = ErrorWatch::Start(nvml_.get(), &engine_->devices());
   sampler_ = std::make_unique<metrics::Sampler>(std::move(sources));
 
   api::FrontOptions front_options = FrontOptionsOf(config, max_descriptors);
@@ -364,9 +366,9 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (!front.ok()) return front.status();
   front_ = *std::move(front);
   addresses_ = front_->addresses();
-  // Clients are served already; who asks whether it is ready hears the devices' truth.
-  engine_->AwaitHealth(Now() + kFirstHealth);
-  api::LogInfo(DescribeLimits(front_options, *engine_));
+  // Clients are served already; a readiness query gets the devices' real state.
+  engine_->devices().AwaitHealth(Now() + kFirstHealth);
+  api::LogInfo(DescribeLimits(front_options, engine_->devices()));
   return absl::OkStatus();
 }
 
@@ -374,7 +376,7 @@ bool Server::Responds(absl::Duration patience) { return engine_->Responds(patien
 
 void Server::Drain(SteadyTime deadline) {
   front_->BeginDrain();
-  // The front closes them and removes their files.
+  // The front closes the sockets and removes their files.
   for (const std::string& name : kept_sockets_) keeper_->Remove(name);
   if (!engine_->Drain(deadline))
     api::LogWarning("the drain timeout passed; work that was accepted is given up");
@@ -391,8 +393,8 @@ void Server::StopRecording() {
 
 Server::~Server() {
   StopRecording();
-  identity_.reset();  // it tells the engine of changes
-  // First: its callbacks lead into the engine.
+  identity_.reset();  // its callback uses the engine
+  // The broker ends before the engine, since its callbacks use the engine.
   if (broker_ != nullptr) broker_->Shutdown();
   engine_.reset();
 }

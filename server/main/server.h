@@ -25,13 +25,12 @@
 
 namespace stride {
 
-// The daemon's object graph. Made and destroyed on one thread; the rest is thread-safe.
+// The daemon's object graph. Created and destroyed on one thread; other methods are thread-safe.
 class Server {
  public:
-  // Binds the sockets, finds the devices, serves. `max_descriptors` is the process's limit;
-  // connections may take half of it.
-  // `passed` are descriptors that a service manager listens on for us. The keeper outlives the
-  // server.
+  // Binds the sockets, finds the devices and serves. `max_descriptors` is the process's limit;
+  // connections may use half of it. `passed` are listening descriptors from a service manager.
+  // `keeper` must outlive the server.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, size_t max_descriptors,
                                                        keeper::Keeper* keeper,
                                                        std::vector<NamedFd> passed);
@@ -40,36 +39,36 @@ class Server {
 
   const std::vector<api::Address>& addresses() const { return addresses_; }
 
-  // Whether the engine answers within this time: its lock and its threads, not the devices.
+  // Whether the engine answers within this time: checks its lock and threads, not the devices.
   bool Responds(absl::Duration patience);
-  // What SIGHUP asks for: reads the tenants anew, opens the audit log anew.
+  // SIGHUP: reads the tenants file again and reopens the audit log.
   void Reload();
-  // For the daemon's own health call.
+  // A connection for the daemon's own health call.
   UniqueFd Connect() { return front_->Connect(); }
 
-  // Health turns NOT_SERVING, new work is refused, accepted work goes on until `deadline`; then the
-  // calls in progress end. Blocks.
+  // Health turns NOT_SERVING, new work is refused, and accepted work continues until `deadline`;
+  // then calls in flight end. Blocks.
   void Drain(SteadyTime deadline);
-  // After Drain: what happens from here on is the end of this process. Afterwards it may end at any
-  // moment.
+  // Call after Drain: later events belong to this process's end and are not journaled. The process
+  // may exit at any moment afterwards.
   void StopRecording();
 
  private:
   Server() = default;
-  // Whom to believe and what to write down.
+  // Opens the tenants file and the audit log.
   absl::Status OpenBooks(const Config& config);
   absl::Status Build(const Config& config, size_t max_descriptors, std::vector<NamedFd> passed);
 
   keeper::Keeper* keeper_ = nullptr;
-  std::vector<std::string> kept_sockets_;  // their names at the keeper
-  // In the order of making; each needs those above it.
+  std::vector<std::string> kept_sockets_;  // their names at the FdStore
+  // In the order of construction; each needs those above it.
   std::vector<api::Address> addresses_;
   std::unique_ptr<audit::AuditLog> audit_;
   std::unique_ptr<metrics::Nvml> nvml_;
   std::unique_ptr<broker::Broker> broker_;
-  std::unique_ptr<durable::DurableStore> durable_;  // null: nothing is kept on disk
+  std::unique_ptr<durable::DurableStore> durable_;  // null: nothing is saved on disk
   std::unique_ptr<scheduler::Engine> engine_;
-  std::unique_ptr<UsageWriter> usage_;  // null: also not kept
+  std::unique_ptr<UsageWriter> usage_;  // null: not saved
   std::unique_ptr<identity::Identity> identity_;
   std::unique_ptr<ErrorWatch> errors_;
   std::unique_ptr<metrics::Sampler> sampler_;

@@ -5,13 +5,13 @@
 
 namespace stride {
 
-// The signals that a daemon hears, as a descriptor. They are blocked in this thread and all it
-// makes later, so that it must be made before any other.
+// The signals that a daemon handles, as a descriptor. They are blocked in this thread and in
+// threads that it starts later, so create it before any other thread.
 class Signals {
  public:
   static absl::StatusOr<Signals> Block();
   int fd() const { return fd_.get(); }
-  // The number of a signal that came; 0 when none is there.
+  // The number of a pending signal; 0: none.
   int Next();
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kPrefix[] = "listen-";
 
-// An address as the configuration has it, as a name: keepers take no colons.
+// An address of the configuration as a name: an FdStore accepts no colons.
 std::string NameOf(std::string address) {
   std::replace(address.begin(), address.end(), ':', '|');
   return kPrefix + address;
@@ -24,14 +24,14 @@ bool HasPrefix(const NamedFd& entry, const char* prefix) {
   return entry.name.rfind(prefix, 0) == 0;
 }
 
-// A default folder that does not exist yet is made; for one that a person named, its absence is
-// rather a mistake.
+// Creates the default folder. Only for defaults: if a configured folder is absent, that is probably
+// a mistake.
 void MakeDefaultFolder(const api::Address& address) {
   if (address.kind != api::Address::Kind::kUnix) return;
   mkdir(std::filesystem::path(address.path).parent_path().c_str(), 0755);
 }
 
-// Moves those with the prefix from `from` to the result.
+// Moves entries with the prefix from `from` to the result.
 std::vector<NamedFd> TakeWithPrefix(const char* prefix, std::vector<NamedFd>* from) {
   std::vector<NamedFd> taken, others;
   for (NamedFd& entry : *from)
@@ -40,7 +40,7 @@ std::vector<NamedFd> TakeWithPrefix(const char* prefix, std::vector<NamedFd>* fr
   return taken;
 }
 
-// A socket file that was removed meanwhile leads nobody to the socket any more.
+// False when the socket file has been removed since: clients can no longer reach the socket.
 bool StillThere(const api::ListeningSocket& socket) {
   struct stat info;
   return socket.address.kind != api::Address::Kind::kUnix ||
@@ -51,7 +51,7 @@ bool StillThere(const api::ListeningSocket& socket) {
 
 absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, keeper::Keeper* keeper,
                                           std::vector<NamedFd> passed, std::vector<NamedFd>* kept) {
-  // Encrypted, and everybody is asked who they are.
+  // Encrypted, and all callers must authenticate.
   const bool guarded = !config.tls_cert.empty() && !config.tenants_file.empty();
   api::Reach reach = config.insecure || guarded ? api::Reach::kAnywhere : api::Reach::kLocalOnly;
   OpenedSockets opened;
@@ -80,7 +80,7 @@ absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, keeper::Keeper* 
       if (defaults) MakeDefaultFolder(*address);
       socket = api::Listen(*address, reach);
       if (!socket.ok()) return socket.status();
-      // Without the keeper clients that connect during a restart are refused, and try again.
+      // Without the FdStore, clients that connect during a restart are refused and try again.
       keeper->Store(name, socket->fd.get()).IgnoreError();
     }
     opened.kept_names.push_back(std::move(name));

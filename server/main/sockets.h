@@ -12,13 +12,13 @@ namespace stride {
 
 struct OpenedSockets {
   std::vector<api::ListeningSocket> sockets;
-  std::vector<std::string> kept_names;  // of those that the keeper has
+  std::vector<std::string> kept_names;  // names of the sockets in the FdStore
 };
 
-// All that the daemon listens on: what a service manager passed, and what the configuration names,
-// or the defaults. Those that an earlier daemon left with the keeper are gone on with, so that
-// clients who connect while none runs just wait; new ones are stored there. Takes its own out of
-// `kept`; one that the configuration no longer names is let go.
+// Opens all listening sockets: those passed by a service manager, and the configured ones or the
+// defaults. Sockets that an earlier daemon stored in the FdStore are reused, so that clients that
+// connect during a restart just wait; new ones are stored there. Takes its entries out of `kept`,
+// and closes those that the configuration no longer names.
 absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, keeper::Keeper* keeper,
                                           std::vector<NamedFd> passed, std::vector<NamedFd>* kept);
 

@@ -6,7 +6,7 @@
 
 namespace stride {
 
-// The word that `text` was probably meant to be; empty when none is near.
+// The known word closest to `text`; empty when none is close.
 std::string Suggest(std::string_view text, const std::vector<std::string>& words);
 
 }  // namespace stride

@@ -24,16 +24,16 @@
 namespace stride {
 namespace {
 
-// What is left to do when the drain is over: answers, workers.
+// Time after the drain for the last answers and the workers' end.
 constexpr absl::Duration kStopTime = absl::Seconds(10);
 constexpr absl::Duration kDrainSigns = absl::Seconds(1);
 
-// Notifies the service manager and the keeper that the daemon is alive, each time after a call
-// through our own socket and an answer of the engine. Runs on a thread of its own. Such a call may
-// take as long as they wait: a starved machine is not a daemon that hangs.
+// Notifies the service manager and the FdStore that the daemon is alive, each time after a call
+// through the daemon's own socket and an answer of the engine. Runs on its own thread. Such a call
+// may take as long as both permit: a starved machine is not a hung daemon.
 class Heartbeat {
  public:
-  // A daemon that a stranger's certificate is asked of calls itself where none is.
+  // Where one address requires client certificates, the call uses one that does not.
   Heartbeat(const Config& config, const Notifier& notifier, keeper::Keeper* keeper, Server* server)
       : notifier_(notifier),
         keeper_(keeper),
@@ -45,7 +45,7 @@ class Heartbeat {
   }
   ~Heartbeat() { Stop(); }
 
-  // The daemon is about to end: nothing is called any more.
+  // The daemon is about to end: no more calls are made.
   void BeginStop() {
     {
       absl::MutexLock lock(&mutex_);
@@ -92,7 +92,7 @@ class Heartbeat {
   std::thread thread_;
 };
 
-// Until a reason to stop; it is returned in words.
+// Blocks until a reason to stop; returns its description.
 std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Server& server) {
   pollfd polled[] = {{signals.fd(), POLLIN, 0}, {parent.valid() ? parent.get() : -1, POLLIN, 0}};
   IdleMemory memory;
@@ -110,19 +110,19 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Server& server)
 
 // Progress of the daemon's end; the draining thread sets it.
 struct Ending {
-  std::atomic<bool> drained{false};   // accepted work has ended, or was given up
-  std::atomic<bool> recorded{false};  // nothing is left that a successor, or a disk, is to have
+  std::atomic<bool> drained{false};   // accepted work has ended or was abandoned
+  std::atomic<bool> recorded{false};  // a later daemon or the disk needs no more data
 };
 
-// The work continues in `draining`; a further signal means that a person does not want to wait. A
-// drain ends at its time even if it hangs, and so does the rest of the shutdown: once all is
-// recorded, the kernel ends workers that a driver keeps for long.
+// The work continues in `draining`; another signal requests an immediate stop. A drain ends at its
+// time limit even if it hangs, and so does the rest of the shutdown: once all is recorded, the
+// kernel ends workers that a driver blocks for long.
 void WaitForDrain(const Config& config, const Ending& ending, std::future<void>& draining,
                   Signals& signals, keeper::Keeper* keeper) {
   SteadyTime give_up = Now() + config.drain_timeout + kStopTime, sign = Now();
   bool drained = false;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
-    // The drain ends in a bounded time by itself.
+    // The drain ends in bounded time by itself.
     if (Now() >= sign) {
       keeper->Alive();
       sign = Now() + kDrainSigns;
@@ -142,7 +142,7 @@ void WaitForDrain(const Config& config, const Ending& ending, std::future<void>&
     }
     if (signal == 0 || signal == SIGHUP) continue;
     api::LogWarning("stopping at once");
-    // Workers end with their sockets, and leave nothing behind.
+    // Workers end when their sockets close, and need no cleanup.
     _exit(128 + signal);
   }
 }

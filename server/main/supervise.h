@@ -8,10 +8,10 @@
 
 namespace stride {
 
-// Lets the server run until a signal, or the end of --parent-pid, and then drain. Feeds the service
-// manager's watchdog and the keeper until then, each time after a real call through our own socket,
-// when the engine answers too. Returns the exit code; a second signal ends the process without
-// returning.
+// Runs the server until a signal or the end of --parent-pid, then drains it. Notifies the service
+// manager's watchdog and the FdStore until then, each time after a call through the daemon's own
+// socket and an answer of the engine. Returns the exit code; a second signal ends the process at
+// once.
 int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
               keeper::Keeper* keeper, std::unique_ptr<Server> server);
 

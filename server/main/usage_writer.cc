@@ -15,9 +15,10 @@ namespace stride {
 namespace {
 
 constexpr std::string_view kTenants = "tenants/";
-// The time between two writes is at least this many times what one takes: a disk may be slow.
+// The time between two writes is at least this multiple of a write's time, since a disk may be
+// slow.
 constexpr double kCostFactor = 20;
-// Far above what a tenant can use; sums of such numbers do not overflow.
+// Far above a tenant's possible use; sums of such numbers do not overflow.
 constexpr int64_t kMost = int64_t{1} << 61;
 
 bool IsCount(int64_t value) { return value >= 0 && value <= kMost; }
@@ -138,7 +139,7 @@ void UsageWriter::Write() {
   failing_ = !status.ok();
 }
 
-// Whether anything has changed since the last look.
+// Whether anything has changed since the last check.
 bool UsageWriter::Look() {
   bool changed = false;
   const absl::Time now = WallNow();

@@ -16,29 +16,28 @@
 
 namespace stride {
 
-// Keeps what tenants have used in the state folder, so that counts go on after a restart, a crash
-// or a reboot. Owns the thread that writes the file every few seconds when something has changed;
-// the destructor writes once more. A daemon that dies in between loses the counts since then.
+// Saves tenants' usage in the state folder, so that counts continue after a restart, a crash or a
+// reboot. Owns the thread that writes the file every few seconds when something has changed; the
+// destructor writes once more. A daemon that dies in between loses the counts since the last write.
 class UsageWriter {
  public:
   struct Options {
     std::string folder;  // the state folder
     absl::Duration interval = absl::Seconds(5);
-    // With more tenants than this the file keeps those whose counts changed last.
+    // With more tenants than this the file has those whose counts changed last.
     size_t max_tenants = 10000;
     std::function<void(const std::string&)> log;
   };
 
-  // Adds what the file has to `accounts`, which must outlive the result. Null when nothing can be
-  // kept. A file that cannot be read is set aside under another name. Both are logged, and
-  // counts begin at 0.
+  // Adds the file's counts to `accounts`, which must outlive the result. Null when nothing can be
+  // saved. An unreadable file is renamed. Both are logged, and counts begin at 0.
   static std::unique_ptr<UsageWriter> Start(Options options, session::TenantAccounts* accounts);
   ~UsageWriter();
   UsageWriter(const UsageWriter&) = delete;
   UsageWriter& operator=(const UsageWriter&) = delete;
 
  private:
-  // As of one look at the accounts.
+  // State at one check of the accounts.
   struct Entry {
     std::string counts;  // a v1::Usage without `time`
     absl::Time changed;
@@ -47,7 +46,7 @@ class UsageWriter {
   UsageWriter(Options options, std::unique_ptr<durable::UsageFile> file,
               session::TenantAccounts* accounts)
       : options_(std::move(options)), file_(std::move(file)), accounts_(accounts) {}
-  // False: the file is there, cannot be read, and stays in the way.
+  // False: the file exists, cannot be read, and cannot be renamed.
   bool Load();
   absl::Status AddEarlier(const std::string& content);
   void Run();
@@ -58,7 +57,7 @@ class UsageWriter {
   const Options options_;
   const std::unique_ptr<durable::UsageFile> file_;
   session::TenantAccounts* const accounts_;
-  // The thread's, then the destructor's.
+  // Used by the thread, then by the destructor.
   std::map<std::string, Entry> entries_;  // by tenant
   bool unwritten_ = false;
   bool failing_ = false;

@@ -8,15 +8,16 @@
 
 namespace stride {
 
-// Folders that may have the workers of a daemon in `folder`: the same folder, as in a build tree,
-// and ../lib/stride, where `cmake --install` and the packages put them. The first that has a worker
-// is used.
+// Folders that may contain the workers of a daemon in `folder`: the same folder, as in a build
+// tree, and ../lib/stride, where `cmake --install` and the packages install them. The first one
+// with a worker is used.
 std::vector<std::string> WorkerFoldersOf(std::string_view folder);
 
-// The first of these folders that holds a stride-worker-* program; NOT_FOUND names them all.
+// The first of these folders that contains a stride-worker-* program; NOT_FOUND names them all.
 absl::StatusOr<std::string> FindWorkerFolder(const std::vector<std::string>& folders);
 
-// For the program that runs. Links to it are followed: workers lie with the program itself.
+// The workers' folder of the running program. Links to the program are followed: workers lie next
+// to the file itself.
 absl::StatusOr<std::string> FindOwnWorkerFolder();
 
 }  // namespace stride

@@ -14,22 +14,22 @@ struct CpuTimes {
 };
 
 struct HostMemory {
-  int64_t used_bytes = 0;  // what a new program could not have
+  int64_t used_bytes = 0;  // bytes that a new program could not get
   int64_t total_bytes = 0;
 };
 
-// Readers of the kernel's text files; absent when a line is missing or malformed. Pure.
+// Parsers of the kernel's text files; nullopt when a line is missing or malformed. Pure.
 std::optional<CpuTimes> ParseCpuTimes(std::string_view proc_stat);
 std::optional<HostMemory> ParseMemory(std::string_view proc_meminfo);
 
-// The files themselves. `root` stands before /proc and /sys: empty, or a test's folder.
+// Reads the files themselves. `root` is prepended to /proc and /sys: empty, or a test's folder.
 class Host {
  public:
   explicit Host(std::string root = "") : root_(std::move(root)) {}
 
   std::optional<CpuTimes> ReadCpuTimes() const;
   std::optional<HostMemory> ReadMemory() const;
-  // The hottest zone that belongs to a processor; absent in most virtual machines.
+  // Degrees of the hottest zone of a processor; absent in most virtual machines.
   std::optional<double> ReadTemperatureCelsius() const;
 
  private:

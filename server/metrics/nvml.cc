@@ -24,8 +24,8 @@ struct Utilization {
   unsigned int memory;  // percent
 };
 
-// Unlike the first version, it does not count what the driver reserves for itself (half a gigabyte
-// on an H100) as used.
+// Unlike the first version, it does not count memory reserved by the driver (half a gigabyte on an
+// H100) as used.
 struct Memory {
   unsigned int version;
   unsigned long long total;
@@ -134,9 +134,9 @@ bool NeedsReset(uint64_t xid) {
     case 48:   // uncorrectable memory error
     case 62:   // its power controller halted
     case 64:   // a bad page or row could not be retired
-    case 79:   // it has fallen off the bus
-    case 95:   // uncorrectable memory error that was not contained
-    case 119:  // its system processor does not answer
+    case 79:   // the GPU is no longer reachable on the bus
+    case 95:   // uncontained uncorrectable memory error
+    case 119:  // the GPU system processor does not answer
     case 120:  // or has failed
     case 140:  // unrecovered memory error
     case 143:  // it does not start
@@ -163,7 +163,7 @@ bool Nvml::CollectErrors(const std::vector<std::string>& uuids) {
 std::optional<DriverError> Nvml::NextError(int milliseconds) {
   EventData event{};
   Result result = library_->event_set_wait(library_->events, &event, milliseconds);
-  // One that fails at once must not make a busy loop of its caller.
+  // Sleep after an immediate failure, so that the caller's loop is not busy.
   if (result != kSuccess && result != kTimeout)
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
   if (result != kSuccess || event.type != kXidEvent) return std::nullopt;

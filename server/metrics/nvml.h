@@ -10,7 +10,7 @@
 
 namespace stride::metrics {
 
-// What one GPU tells. A reading that the device or its driver does not support is absent.
+// Sensor readings of one GPU. A reading that the device or its driver does not support is absent.
 struct NvmlReading {
   std::optional<double> utilization_ratio;  // share of time in which some kernel ran
   std::optional<double>
@@ -24,38 +24,38 @@ struct NvmlReading {
   std::optional<int64_t> memory_clock_hertz;
 };
 
-// What a driver reports of a GPU in trouble, an "XID".
+// A GPU error reported by the driver, an "XID".
 struct DriverError {
   std::string uuid;
   uint64_t xid = 0;
 };
 
-// Of an XID, whether only a reset of the GPU cures it (NVIDIA's XID catalogue). Most are the doing
-// of some process's own kernel and over with it.
+// Whether only a reset of the GPU cures this XID (NVIDIA's XID catalogue). Most XIDs are caused by
+// one process's kernel and end with it.
 bool NeedsReset(uint64_t xid);
 
-// NVIDIA's management library, opened at run time: the daemon links nothing of CUDA, and NVML makes
+// NVIDIA's management library, opened at run time: the daemon does not link CUDA, and NVML creates
 // no CUDA context. Thread-safe. A reading costs tens of microseconds once warm.
 class Nvml {
  public:
-  // nullptr when there is no library or no driver; `reason` then says which.
+  // nullptr when there is no library or no driver; `reason` says which.
   static std::unique_ptr<Nvml> Open(std::string* reason);
   ~Nvml();
   Nvml(const Nvml&) = delete;
 
-  // `uuid` such as `GPU-4a1c...`. Everything is absent when NVML does not know the device.
+  // `uuid` such as `GPU-4a1c...`. All readings are absent when NVML does not know the device.
   NvmlReading Read(const std::string& uuid);
 
-  // From now on errors of these devices are kept for NextError. False when driver or machine does
-  // not tell of any. Once.
+  // Starts to collect errors of these devices for NextError. False when driver or machine reports
+  // none. Call once.
   bool CollectErrors(const std::vector<std::string>& uuids);
-  // Waits for one, no longer than this. One thread at a time, after CollectErrors.
+  // Waits for an error, at most this long. One thread at a time, after CollectErrors.
   std::optional<DriverError> NextError(int milliseconds);
 
  private:
   struct Library;
   explicit Nvml(std::unique_ptr<Library> library);
-  // nullptr when there is none. Handles stay valid for the library's life.
+  // nullptr when NVML does not know the device. Handles stay valid for the library's life.
   void* HandleOf(const std::string& uuid);
 
   std::unique_ptr<Library> library_;

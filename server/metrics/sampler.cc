@@ -61,7 +61,8 @@ void Sampler::AddHost(std::optional<double> utilization, v1::DeviceSample* sampl
 std::vector<v1::DeviceSample> Watch::Sample() {
   std::optional<CpuTimes> times = sampler_.host_.ReadCpuTimes();
   if (times && times_) {
-    // At short intervals no clock tick may lie between two samples; the last share stands then.
+    // At short intervals no clock tick may lie between two samples; then the last share is
+    // repeated.
     if (auto utilization = Utilization(*times_, *times)) utilization_ = utilization;
   }
   times_ = times;

@@ -13,7 +13,7 @@
 
 namespace stride::metrics {
 
-// Where a sample's two halves come from.
+// Sources of a sample's two parts.
 struct Sources {
   std::function<std::vector<v1::Device>()> devices;            // fixed for the daemon's life
   std::function<std::vector<v1::DeviceSample>()> own_account;  // in the same order
@@ -22,8 +22,8 @@ struct Sources {
 
 class Watch;
 
-// Merges what the hardware tells with the engine's own account. Thread-safe; makes watches, which
-// it must outlive.
+// Merges the hardware's readings with the engine's own account. Thread-safe; must outlive its
+// watches.
 class Sampler {
  public:
   explicit Sampler(Sources sources, Host host = Host());
@@ -36,14 +36,14 @@ class Sampler {
 
   const Sources sources_;
   const Host host_;
-  // From the daemon's start: the "last interval" of a watch that has just begun.
+  // Times at the daemon's start: the previous reading for the first sample of a watch.
   const std::optional<CpuTimes> first_times_;
 };
 
-// A run of samples of one client: utilization is over the time since its last one. One thread.
+// The samples of one client: utilization covers the time since its previous sample. One thread.
 class Watch {
  public:
-  // Of every device, in the order of the list.
+  // One sample per device, in the order of Sources::devices.
   std::vector<v1::DeviceSample> Sample();
 
  private:

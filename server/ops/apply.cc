@@ -6,8 +6,8 @@
 namespace stride::ops {
 namespace {
 
-// Integer powers up to this are made of multiplications. Each multiplication rounds once, so that
-// floats stay within 2 ULP of pow.
+// Largest exponents computed by multiplication. Each multiplication rounds once, so floats stay
+// within 2 ULP of pow.
 constexpr int kMaxFloatPower = 4;
 constexpr int kMaxIntegerPower = 64;
 
@@ -30,8 +30,7 @@ const Integer* WeakInteger(const Argument& argument) {
 
 bool IsIntegerLoop(DType dtype) { return IsInteger(dtype) || IsBool(dtype); }
 
-// A comparison with an integer that its neighbour's type cannot hold is made in 64 bits of either
-// sign.
+// Computes the comparison in a 64-bit type if the integer does not fit the other argument's type.
 void WidenComparison(absl::Span<const Argument> arguments, ResolvedLoop* loop) {
   for (int i = 0; i < 2; ++i) {
     const Integer* integer = WeakInteger(arguments[i]);
@@ -66,7 +65,7 @@ absl::StatusOr<Value> Convert(ProgramBuilder& builder, const OpRow& row, const A
   return builder.Constant(*encoded);
 }
 
-// base ** exponent by squaring; exponent >= 1.
+// Computes base ** exponent by squaring; exponent >= 1.
 Value Multiplied(ProgramBuilder& builder, Value base, int exponent) {
   if (exponent == 1) return base;
   Value half = Multiplied(builder, base, exponent / 2);
@@ -74,7 +73,7 @@ Value Multiplied(ProgramBuilder& builder, Value base, int exponent) {
   return exponent % 2 == 0 ? square : builder.Op("multiply", {square, base}, base.dtype);
 }
 
-// The exponent if base ** exponent is to be made of multiplications; 0 otherwise.
+// Returns the exponent if base ** exponent is computed by multiplication, else 0.
 int SmallExponent(const OpRow& row, const Argument& exponent, DType loop) {
   if (row.name != "power") return 0;
   const WeakScalar* weak = std::get_if<WeakScalar>(&exponent);

@@ -27,6 +27,13 @@ struct Batched {
   ArrayInfo info;        // with that axis
   // The rank of one element of the batch.
   size_t rank() const { return info.shape.size() - (batched ? 1 : 0); }
+  ArrayInfo element() const {
+    ArrayInfo element = info;
+    if (!batched) return element;
+    element.shape.erase(element.shape.begin());
+    element.strides.erase(element.strides.begin());
+    return element;
+  }
 };
 
 class Batcher;
@@ -90,8 +97,9 @@ class Batcher {
     replaced_.clear();
     for (v1::Operand& operand : *operands) replaced_.push_back(&operand);
   }
-  // All operands with the greatest rank.
+  // Gives all operands the greatest rank, or `rank`.
   absl::Status Align(v1::Operation* operation);
+  absl::Status Align(v1::Operation* operation, size_t rank);
   // Whether an operand that was replaced has the batch's axis.
   bool IsAligned(const v1::Operand& operand) const { return aligned_.count(operand.handle()) > 0; }
 
@@ -113,7 +121,8 @@ class Batcher {
   // Appends an operation whose operands have these descriptions. Returns its first output.
   absl::StatusOr<Batched> Emit(v1::Operation operation, const std::vector<ArrayInfo>& arrays,
                                bool batched);
-  // Appends an operation of the given program. An operand that no rule replaced stands for itself.
+  // Appends an operation of the given program. Operands that no rule replaced refer to the arrays
+  // of the same handle.
   absl::Status Finish(v1::Operation& operation, bool batched);
   // Appends it and reshapes its results. Clears the kind.
   absl::Status FinishReshaped(v1::Operation* operation, const std::vector<Shape>& shapes);
@@ -127,6 +136,12 @@ class Batcher {
   absl::Status AddInput(int number, const ArrayInfo& info);
   absl::Status AddOperation(const v1::Operation& given);
   absl::Status CheckTargets(const v1::Operation& given);
+  // Types the operation for one element of the batch, so that rules can rely on the numbers of its
+  // operands, indices and outputs.
+  absl::Status CheckElement(const OperationView& operation);
+  absl::StatusOr<std::vector<ArrayInfo>> ResultsOf(const v1::Operation& operation,
+                                                   absl::Span<const Input> inputs,
+                                                   absl::Span<const Input> existing) const;
   absl::Status ApplyRule(v1::Operation* operation);
   absl::StatusOr<Batched> Copied(const Batched& array);
   absl::StatusOr<Batched> Repeated(const Batched& array);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/operation_kind.h"
+#include "server/ops/plan_bodies.h"
 #include "server/ops/program_plan.h"
 #include "server/ops/routine_plan.h"
 
@@ -134,7 +135,10 @@ size_t Batcher::RankOf(v1::Operation* operation) const {
 }
 
 absl::Status Batcher::Align(v1::Operation* operation) {
-  const size_t rank = RankOf(operation);
+  return Align(operation, RankOf(operation));
+}
+
+absl::Status Batcher::Align(v1::Operation* operation, size_t rank) {
   for (v1::Operand* operand : OperandsOf(operation)) {
     const Batched* found = Find(*operand);
     if (found == nullptr) continue;
@@ -157,13 +161,16 @@ absl::Status Batcher::AddOperation(const v1::Operation& given) {
   bool batched = false, into_batched = false;
   const OperationView view(given, kinds_);
   for (const v1::Operand* operand : view.operands()) batched = batched || IsBatched(*operand);
-  for (const v1::Output& output : given.outputs()) {
-    if (output.existing()) into_batched = into_batched || known_.at(output.handle()).batched;
+  for (const v1::Output* output : view.outputs()) {
+    if (output->existing()) into_batched = into_batched || known_.at(output->handle()).batched;
   }
   if (batched) {
     if (absl::Status status = CheckTargets(given); !status.ok()) return status;
   }
-  if (given.has_view()) {
+  if (batched || into_batched) {
+    if (absl::Status status = CheckElement(view); !status.ok()) return status;
+  }
+  if (given.has_view() && given.outputs_size() == 1) {
     const uint64_t input = given.view().input().handle(), output = given.outputs(0).handle();
     base_[output] = base_.count(input) > 0 ? base_.at(input) : input;
   }
@@ -193,6 +200,33 @@ absl::Status Batcher::CheckTargets(const v1::Operation& given) {
   return absl::OkStatus();
 }
 
+absl::Status Batcher::CheckElement(const OperationView& operation) {
+  if (operation.kind().rules.batch == NoBatching) return NoRule(*operation);
+  std::vector<Input> inputs, existing;
+  for (const v1::Operand* operand : operation.operands()) {
+    const Batched* found = Find(*operand);
+    inputs.push_back(found == nullptr ? Input() : Input(found->element()));
+  }
+  for (const v1::Output* output : operation.outputs())
+    existing.push_back(output->existing() ? Input(At(output->handle()).element()) : Input());
+  return PlanOperation(operation, inputs, existing, functions_).status();
+}
+
+absl::StatusOr<std::vector<ArrayInfo>> Batcher::ResultsOf(const v1::Operation& operation,
+                                                          absl::Span<const Input> inputs,
+                                                          absl::Span<const Input> existing) const {
+  if (operation.has_loop() || operation.has_branch()) {
+    ProgramStep step;
+    step.operation = operation;
+    absl::Status status = PlanBodies(inputs, existing, functions_, &step);
+    if (!status.ok()) return status;
+    return std::move(step.results);
+  }
+  auto plan = PlanOperation(OperationView(operation, kinds_), inputs, existing, functions_);
+  if (!plan.ok()) return plan.status();
+  return std::vector<ArrayInfo>(plan->outputs.begin(), plan->outputs.end());
+}
+
 absl::Status Batcher::Finish(v1::Operation& operation, bool batched) {
   std::vector<Input> inputs;
   for (v1::Operand* operand : OperandsOf(&operation)) {
@@ -204,26 +238,31 @@ absl::Status Batcher::Finish(v1::Operation& operation, bool batched) {
     if (!is_new) Replace(operand, known_.at(operand->handle()));
     inputs.emplace_back(raw_.at(operand->handle()));
   }
-  std::vector<Input> existing(static_cast<size_t>(operation.outputs_size()));
+  OutputList outputs;
+  {
+    const OperationView view(operation, kinds_);
+    outputs = view.outputs();
+  }
+  std::vector<Input> existing(outputs.size());
   std::vector<uint64_t> made;
-  for (int j = 0; j < operation.outputs_size(); ++j) {
-    v1::Output* output = operation.mutable_outputs(j);
+  for (size_t j = 0; j < outputs.size(); ++j) {
+    auto* output = const_cast<v1::Output*>(outputs[j]);
     made.push_back(output->existing() ? 0 : output->handle());
     if (!output->existing()) continue;
-    // Rules that write a view of it have said so.
-    const auto target = targets_.find(j);
+    // Rules that write a view of the target have set it here.
+    const auto target = targets_.find(static_cast<int>(j));
     const Batched& array = target != targets_.end() ? target->second : known_.at(output->handle());
     output->set_handle(array.handle);
     existing[j] = array.info;
   }
   targets_.clear();
-  auto plan = PlanOperation(OperationView(operation, kinds_), inputs, existing, functions_);
-  if (!plan.ok()) return plan.status();
+  auto results = ResultsOf(operation, inputs, existing);
+  if (!results.ok()) return results.status();
   *result_.add_operations() = std::move(operation);
   for (size_t j = 0; j < made.size(); ++j) {
     if (made[j] == 0) continue;
-    Batched array{made[j], batched, plan->outputs[j]};
-    raw_[made[j]] = plan->outputs[j];
+    Batched array{made[j], batched, (*results)[j]};
+    raw_[made[j]] = (*results)[j];
     if (!batched && forced_.count(made[j]) > 0) {
       auto copied = Repeated(array);
       if (!copied.ok()) return copied.status();
@@ -310,16 +349,9 @@ absl::Status Batcher::FinishReshaped(v1::Operation* operation, const std::vector
 
 absl::StatusOr<uint64_t> Batcher::OutputHandle(int number) {
   Batched output = known_.at(program_.outputs(number));
-  if (!output.batched) {
-    Shape shape = output.info.shape;
-    shape.insert(shape.begin(), *size_);
-    v1::View::Step step;
-    step.mutable_broadcast()->mutable_shape()->Assign(shape.begin(), shape.end());
-    auto repeated = ViewOf(output, step);
-    if (!repeated.ok()) return repeated.status();
-    output = *repeated;
-    output.batched = true;
-  }
+  auto repeated = Broadcast(output);
+  if (!repeated.ok()) return repeated.status();
+  output = *std::move(repeated);
   if (program_.batching().outputs().empty()) return output.handle;
   auto axis = NormalizeAxis(program_.batching().outputs(number), output.info.shape.size(),
                             absl::StrCat("batching.outputs[", number, "]"));
@@ -347,8 +379,11 @@ absl::Status NoBatching(Batcher& batcher, v1::Operation* operation) {
 }
 
 absl::Status BatchElementwise(Batcher& batcher, v1::Operation* operation) {
-  const size_t rank = batcher.RankOf(operation);
-  if (absl::Status status = batcher.Align(operation); !status.ok()) return status;
+  size_t rank = batcher.RankOf(operation);
+  for (const v1::Output& output : operation->outputs()) {
+    if (output.existing()) rank = std::max(rank, batcher.At(output.handle()).rank());
+  }
+  if (absl::Status status = batcher.Align(operation, rank); !status.ok()) return status;
   v1::Operand* first = nullptr;
   for (v1::Operand* operand : batcher.OperandsOf(operation)) {
     if (operand->source_case() != v1::Operand::kHandle) continue;

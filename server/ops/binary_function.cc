@@ -11,7 +11,7 @@
 namespace stride::ops {
 namespace {
 
-// Whether values may be combined in any grouping, so that threads can share a row.
+// Returns whether operands may be grouped in any way, so that several threads can share a row.
 bool IsAssociative(std::string_view name) {
   constexpr std::string_view kNames[] = {
       "add",        "multiply",    "maximum",     "minimum",    "fmax",        "fmin",
@@ -20,7 +20,7 @@ bool IsAssociative(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-// The type in which the function's inputs and result agree.
+// Returns the common type of the function's inputs and result.
 absl::StatusOr<DType> TypeOf(const OpRow& row, const BinaryRequest& request) {
   const DType input = request.input;
   const std::optional<DType> data_type = request.data_type;
@@ -39,14 +39,14 @@ absl::StatusOr<DType> TypeOf(const OpRow& row, const BinaryRequest& request) {
           std::string(Name(loop->arguments[1])), " gives ", std::string(Name(loop->result))));
 }
 
-// nullopt: it has none.
+// Returns nullopt if the function has no identity.
 absl::StatusOr<std::optional<wire::ScalarValue>> IdentityOf(const OpRow& row, DType dtype) {
   if (row.identity.empty()) return std::nullopt;
   absl::StatusOr<wire::ScalarValue> encoded;
   if (row.identity == "-inf") {
     encoded = EncodeScalar(-std::numeric_limits<double>::infinity(), dtype, "identity");
   } else if (row.identity == "-1" && (IsBool(dtype) || IsUnsigned(dtype))) {
-    // All ones, whatever the width.
+    // All bits set, for any width.
     const Integer ones = IsBool(dtype) ? Integer{1} : (Integer{1} << (8 * ItemSize(dtype))) - 1;
     encoded = EncodeScalar(ones, dtype, "identity");
   } else if (row.identity == "-1") {
@@ -95,7 +95,7 @@ absl::StatusOr<BinaryFunction> BuiltIn(const OpRow& row, const BinaryRequest& re
   return WithProgram(std::move(function), request.field);
 }
 
-// The first loop in which inputs and result agree and that takes the elements.
+// Returns the first loop that accepts the elements and whose inputs and result have one type.
 absl::StatusOr<DType> AgreedType(const ClientFunction& own, const BinaryRequest& request) {
   if (own.loops.empty()) return request.data_type.value_or(request.input);
   for (const ClientFunction::Loop& loop : own.loops) {

@@ -13,23 +13,23 @@
 
 namespace stride::ops {
 
-// A ufunc of two inputs whose result has their type: what reduces, accumulates and is applied in
-// place. A built-in one or a client's.
+// A built-in or client-defined ufunc of two inputs whose result has the inputs' type. Reductions,
+// accumulations and ufunc.at use it.
 struct BinaryFunction {
   std::string name;
-  DType dtype = DType::kBool;        // of inputs and result
-  DType accumulator = DType::kBool;  // in which it is computed
-  bool associative = false;          // elements may be combined in any order and grouping
-  wire::Program combine;             // of two values of the accumulator's type; no launch constants
-  std::optional<wire::ScalarValue> identity;  // of the accumulator's type
-  // One of the two, as long as the tables that it was found in.
+  DType dtype = DType::kBool;        // type of inputs and result
+  DType accumulator = DType::kBool;  // type of the computation
+  bool associative = false;          // operands may be combined in any order and grouping
+  wire::Program combine;  // combines two values of the accumulator's type; no launch constants
+  std::optional<wire::ScalarValue> identity;  // in the accumulator's type
+  // Exactly one is set; valid as long as the table that contains it.
   const OpRow* row = nullptr;
   const ClientFunction* own = nullptr;
 };
 
-// For elements of type `input`; `data_type` unset: NumPy's choice (small integers are summed and
-// multiplied in int64 or uint64). `keeps_type`: of add and multiply too. Errors at `field`, or
-// DATA_TYPE_MISMATCH at `input_field`.
+// Requests the function for elements of type `input`. Without `data_type`, NumPy's rule applies:
+// add and multiply of small integers compute in int64 or uint64, unless `keeps_type`. Errors at
+// `field`, or DATA_TYPE_MISMATCH at `input_field`.
 struct BinaryRequest {
   std::string_view name;
   DType input = DType::kBool;
@@ -44,7 +44,7 @@ absl::StatusOr<BinaryFunction> FindBinaryFunction(const BinaryRequest& request,
 absl::StatusOr<Value> CombineValues(ProgramBuilder& builder, const BinaryFunction& function,
                                     Value left, Value right, std::string_view field);
 
-// The program that routines take (routine_plan.h).
+// Returns the function as a program for routines (routine_plan.h).
 wire::RoutineCode::ProgramCode CombineCode(const BinaryFunction& function);
 
 }  // namespace stride::ops

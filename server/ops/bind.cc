@@ -3,18 +3,18 @@
 namespace stride::ops {
 namespace {
 
-// A slot that is not there becomes an arena that no worker has.
+// An invalid slot maps to an arena that no worker has.
 Location At(absl::Span<const Location> slots, uint64_t slot) {
   return slot < slots.size() ? slots[slot] : Location{UINT64_MAX, 0};
 }
 
-// What `place`, a slot and an offset in it, stands for.
+// Resolves `place`, a slot and an offset in it.
 Location Resolve(const Location& place, absl::Span<const Location> slots) {
   const Location location = At(slots, place.arena);
   return {location.arena, place.offset + location.offset};
 }
 
-// Of a message with the fields `arena` and `offset`.
+// For messages with the fields `arena` and `offset`.
 template <typename Message, typename Map>
 void Replace(Message* message, Map map) {
   const Location location = map({message->arena(), message->offset()});
@@ -27,7 +27,7 @@ void ReplaceAll(Messages* messages, Map map) {
   for (auto& message : *messages) Replace(&message, map);
 }
 
-// Puts map(place) in the place of everything that names a buffer, always in the same order.
+// Replaces each location of a buffer by map(location), always in the same order.
 template <typename Map>
 void MapPlaces(wire::Task* task, Map map) {
   switch (task->kind_case()) {

@@ -9,29 +9,30 @@
 
 namespace stride::ops {
 
-// Where a slot's buffer lies: on the device, or in a graph's slot.
+// Location of a slot's buffer: on the device, or in a graph's slot.
 struct Location {
   uint64_t arena = 0;
   uint64_t offset = 0;
 };
 // Replaces slots by locations throughout the task: arena = slots[slot].arena, offset +=
-// slots[slot].offset. In daemon and workers alike.
+// slots[slot].offset. The daemon and the workers use it.
 void Bind(wire::Task* task, absl::Span<const Location> slots);
 
-// Has the task's launch run code of this module, of whatever kind the launch is.
+// Sets the module of the task's launch, of any kind.
 void SetModule(wire::Task* task, uint64_t module);
 
-// Binds one task again and again, to other locations each time, without a copy for each.
+// Binds one task repeatedly to different locations without copying it.
 class Rebinder {
  public:
-  // Its plan from now on.
+  // Sets the plan that later calls bind.
   void Use(const wire::Task& plan);
-  // As Bind of the plan; good until the next call. What else the caller changes in it stays.
+  // Binds the plan as ops::Bind does; valid until the next call. Other changes by the caller stay
+  // in the task.
   wire::Task* Bind(absl::Span<const Location> slots);
 
  private:
   wire::Task task_;
-  std::vector<Location> slots_;  // of the plan, by place: slot and offset
+  std::vector<Location> slots_;  // the plan's places (slot and offset) in the order of MapPlaces
 };
 
 }  // namespace stride::ops

@@ -18,8 +18,8 @@ std::string MakeName(std::string_view op, const std::vector<DType>& arguments) {
   return name;
 }
 
-// Results that are stored go through `where` in their own type (a ufunc's mask), as do the bits of
-// floats; everything else computes in wider types than 16 bits.
+// Stored results pass through `where` in their own type (a ufunc's mask), and so do the bits of
+// floats; other operations compute in types wider than 16 bits.
 bool ComputesIn(const OpRow& row, DType dtype) {
   return HasLoop(row, dtype) && (row.rule == TypeRule::kWhere || ComputeType(row, dtype) == dtype);
 }
@@ -39,14 +39,14 @@ void AddOperation(const OpRow& row, DType dtype, std::vector<BlockLoop>* loops) 
   }
 }
 
-// int64 and uint64 compare exactly.
+// Comparisons of int64 with uint64 are exact.
 void AddMixedComparison(const OpRow& row, std::vector<BlockLoop>* loops) {
   if (row.rule != TypeRule::kComparison) return;
   loops->push_back({&row, {DType::kInt64, DType::kUInt64}, DType::kBool});
   loops->push_back({&row, {DType::kUInt64, DType::kInt64}, DType::kBool});
 }
 
-// Functions of random.h, which clients do not name.
+// Functions of random.h, which clients cannot name.
 void AddRandom(std::vector<BlockLoop>* loops) {
   constexpr DType kWord = DType::kUInt64;
   for (const char* name : {"random_philox_low", "random_philox_high"})
@@ -137,7 +137,7 @@ bool RunsByBlocks(const wire::Program& program) {
 
 int64_t BlockLaunchBytes(const wire::Program& program, int64_t num_operands, int64_t rank) {
   constexpr int64_t kHead = 48, kAlignment = 16, kOperand = 16, kWord = 8, kStep = 16;
-  // Each instruction is a step or a constant; a result is stored, and a bool normalized first.
+  // Each instruction is a step or a constant; a result is a store, after a normalization for bool.
   const int64_t steps = program.instructions_size() + 2 * program.results_size();
   return kHead + 4 * kAlignment + kWord * rank + num_operands * (kOperand + kWord * rank) +
          kStep * steps;

@@ -11,7 +11,7 @@
 namespace stride::ops {
 namespace {
 
-// Code beyond this takes compilers minutes; what one more call adds is bounded by the body's terms.
+// Larger code takes compilers minutes. One more call adds at most the body's terms.
 constexpr int kMaxInstructions = 2048;
 
 std::string TypeNames(absl::Span<const DType> types) {
@@ -29,7 +29,7 @@ absl::Status CheckArity(const ClientFunction& function, size_t given, std::strin
 bool Takes(const ClientFunction::Loop& loop, absl::Span<const ArgumentType> arguments,
            absl::Span<const DType> types, Casting casting) {
   for (size_t i = 0; i < types.size(); ++i) {
-    // A number without a type goes where its kind goes.
+    // A weak scalar casts to any type of its kind.
     const bool weak = std::holds_alternative<WeakScalar>(arguments[i]);
     const Casting asked = weak ? Casting::kSameKind : casting;
     if (!CanCast(types[i], loop.inputs[i], asked)) return false;
@@ -127,7 +127,8 @@ std::vector<const FunctionBody*> BodiesOf(const ClientFunction& function) {
   return bodies;
 }
 
-// An expression without signatures, typed by its arguments. `data_type` is the first result's.
+// Applies an expression without signatures: its arguments determine the types. `data_type` is the
+// first result's type.
 absl::StatusOr<std::vector<Value>> ApplyUntyped(ProgramBuilder& builder,
                                                 const ClientFunction& function,
                                                 absl::Span<const Argument> arguments,
@@ -152,7 +153,7 @@ absl::StatusOr<std::vector<Value>> ApplyUntyped(ProgramBuilder& builder,
   return values;
 }
 
-// Arguments of the loop's types.
+// `arguments` already have the loop's types.
 absl::StatusOr<std::vector<Value>> CallLoop(ProgramBuilder& builder, const ClientFunction& function,
                                             const ClientFunction::Loop& loop,
                                             absl::Span<const Argument> arguments,

@@ -7,7 +7,7 @@
 namespace stride::ops {
 namespace {
 
-// Indices are advanced by up to a whole grid before they are compared.
+// Kernels advance indices by up to a whole grid before they compare them.
 constexpr int64_t kLimit32 = int64_t{1} << 30;
 
 void KeepAxes(Loop& loop, const std::vector<size_t>& axes) {
@@ -28,19 +28,18 @@ std::vector<size_t> LongAxes(const Loop& loop) {
   return axes;
 }
 
-// Whether axis `a` has larger steps than `b`, judged by the first operand, from the last, that
-// tells them apart.
+// Returns whether axis `a` has larger strides than `b`, by the last operand whose strides differ.
 bool StepsFurther(const Loop& loop, size_t a, size_t b) {
   for (size_t i = loop.strides.size(); i-- > 0;) {
     int64_t left = std::abs(loop.strides[i][a]);
     int64_t right = std::abs(loop.strides[i][b]);
-    // A broadcast operand has no preference.
+    // A broadcast operand expresses no preference.
     if (left != right && left != 0 && right != 0) return left > right;
   }
   return false;
 }
 
-// An insertion sort: the relation is not a strict weak order when operands disagree, and ranks are
+// An insertion sort: the relation is no strict weak order when operands disagree, and ranks are
 // small.
 void SortAxes(const Loop& loop, std::vector<size_t>& axes) {
   for (size_t i = 1; i < axes.size(); ++i) {
@@ -64,8 +63,8 @@ void Merge(Loop& loop, size_t outer) {
   }
 }
 
-// One axis over which all operands count as contiguous, so that the usual code serves; for zero or
-// one element strides mean nothing.
+// Returns one axis with contiguous operands, so that the usual code serves: zero or one elements
+// have no strides.
 Loop Trivial(const Loop& loop, int64_t count) {
   Loop trivial{{count}, {}};
   trivial.strides.assign(loop.strides.size(), {0});
@@ -91,7 +90,7 @@ Loop Collapse(Loop loop, AxisOrder order, bool at_least_one) {
 }
 
 wire::Layout::Access AccessOf(const Loop& loop, size_t operand, int64_t item_size) {
-  // With at most one element every walk is contiguous.
+  // An operand with at most one element counts as contiguous.
   if (loop.count() <= 1) return wire::Layout::ACCESS_CONTIGUOUS;
   const auto& strides = loop.strides[operand];
   if (std::all_of(strides.begin(), strides.end(), [](int64_t s) { return s == 0; })) {

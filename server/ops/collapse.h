@@ -7,8 +7,7 @@
 
 namespace stride::ops {
 
-// Loop axes and the byte strides of every operand along them: extents[axis],
-// strides[operand][axis].
+// Loop axes and each operand's byte strides along them: extents[axis], strides[operand][axis].
 struct Loop {
   std::vector<int64_t> extents;
   std::vector<std::vector<int64_t>> strides;
@@ -18,19 +17,19 @@ struct Loop {
 
 enum class AxisOrder {
   kKeep,     // the order of elements matters (linear indices)
-  kLocality  // axes may be reordered so that the innermost one has the smallest steps
+  kLocality  // axes may be reordered, smallest strides innermost
 };
 
-// Fewer axes that visit the same elements: axes of length one are dropped, axes are ordered by
-// their steps (the last operand's first, since it is the one written), and neighbours that every
-// operand walks evenly are merged. An empty loop becomes one axis of extent 0. Never leaves fewer
-// than one axis when `at_least_one`.
+// Returns fewer axes that visit the same elements. Drops axes of length one, orders axes by stride
+// (the last operand decides first, since it is written), and merges neighbours over which every
+// operand has an even stride. An empty loop becomes one axis of extent 0. With `at_least_one`,
+// returns at least one axis.
 Loop Collapse(Loop loop, AxisOrder order, bool at_least_one = true);
 
-// How an operand with these byte strides walks the loop.
+// Returns the access pattern of an operand with these byte strides.
 wire::Layout::Access AccessOf(const Loop& loop, size_t operand, int64_t item_size);
 
-// Whether every element number and byte offset within the loop fits 31 bits, with room for a grid's
+// Returns whether every element number and byte offset of the loop fits 31 bits, including a grid's
 // stride.
 bool Fits32Bits(const Loop& loop);
 

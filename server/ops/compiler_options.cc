@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxOptionBytes = 512;
 constexpr int kMaxOptions = 64;
 
-// A macro's value may hold anything that is no path escape of the compiler's own: options never
+// A macro's value may contain any character but those of a compiler's path escapes: options never
 // pass through a shell.
 const std::regex& Allowed() {
   static const auto& allowed = *new std::regex(

@@ -8,8 +8,7 @@
 
 namespace stride::ops {
 
-// That every option is one that KernelService.CreateModule documents. OPTION_NOT_ALLOWED at
-// `field`[i].
+// Checks that KernelService.CreateModule documents every option. OPTION_NOT_ALLOWED at `field`[i].
 absl::Status CheckCompilerOptions(const google::protobuf::RepeatedPtrField<std::string>& options,
                                   std::string_view field);
 

@@ -19,7 +19,7 @@ std::optional<WeakScalar> ConstantNamed(const std::string& name) {
   return std::nullopt;
 }
 
-// Lowers a tree node by node; every node becomes an argument of those after it.
+// Lowers a tree node by node; later nodes use each node's argument.
 class Lowering {
  public:
   Lowering(ProgramBuilder& builder, const ResolveName& resolve,

@@ -12,13 +12,11 @@
 
 namespace stride::ops {
 
-// The argument that a name of the expression stands for; nullopt: the name is none of the
-// expression's own.
+// Returns the argument of a name in the expression, or nullopt for an unknown name.
 using ResolveName = std::function<absl::StatusOr<std::optional<Argument>>(const std::string& name)>;
 
-// Adds the tree to the program. `names`, the expression's own, make suggestions better;
-// `functions` may be null: then built-in ones alone can be called. Errors at `field`, with the
-// place in the text.
+// Adds the tree to the program. `names` are the expression's own names, for suggestions. Null
+// `functions` allow only built-in ones. Errors at `field`, with the position in the text.
 absl::StatusOr<Argument> LowerExpression(ProgramBuilder& builder, const ExpressionTree& tree,
                                          const ResolveName& resolve,
                                          const std::vector<std::string>& names,

@@ -15,11 +15,11 @@ constexpr char kField[] = "expression.text";
 
 struct BinaryOperator {
   std::string_view sign;
-  int precedence;  // binds tighter when greater
+  int precedence;  // a greater value binds tighter
   std::string_view op;
 };
-// Longer signs first where one begins another. `**` is parsed apart: it binds to the right and
-// tighter than a sign before it.
+// Signs that begin with another sign come first. `**` is parsed separately: it is right-associative
+// and binds tighter than a sign to its left.
 constexpr BinaryOperator kOperators[] = {
     {"<<", 5, "left_shift"},   {">>", 5, "right_shift"},
     {"<=", 1, "less_equal"},   {">=", 1, "greater_equal"},
@@ -104,7 +104,7 @@ class Parser {
         {ExpressionNode::Kind::kOperator, position, std::string(op), {}, std::move(arguments)});
   }
 
-  // The operator at the cursor if it binds at least as tightly as `least`; nullptr otherwise.
+  // Returns the operator at the cursor if its precedence is at least `least`, else nullptr.
   const BinaryOperator* Peek(int least) {
     SkipSpace();
     if (StartsWith("**")) return nullptr;
@@ -168,7 +168,7 @@ class Parser {
     size_t position = position_;
     if (!Take("**")) return base;
     if (++depth_ > kMaxExpressionDepth) return TooDeep();
-    Node exponent = Unary();  // right to left, and `2 ** -x` is allowed
+    Node exponent = Unary();  // right-associative, and `2 ** -x` is valid
     --depth_;
     if (!exponent.ok()) return exponent;
     return AddOperator("power", position, {*base, *exponent});

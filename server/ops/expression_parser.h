@@ -10,14 +10,14 @@
 
 namespace stride::ops {
 
-// Python's arithmetic, comparison and bitwise operators, numbers (`j` for imaginary), names and
-// calls.
+// A node: Python's arithmetic, comparison and bitwise operators, numbers (`j` for imaginary), names
+// and calls.
 struct ExpressionNode {
   enum class Kind { kNumber, kName, kOperator, kCall };
   Kind kind;
-  size_t position;    // byte offset in the text
-  std::string name;   // of the input or constant, of the op table's row (operators), or as called
-  WeakScalar number;  // kNumber
+  size_t position;             // byte offset in the text
+  std::string name;            // as written; operators: the name of the op table's row
+  WeakScalar number;           // kNumber
   std::vector<int> arguments;  // indices of earlier nodes
 };
 
@@ -26,7 +26,7 @@ using ExpressionTree = std::vector<ExpressionNode>;
 
 inline constexpr size_t kMaxExpressionBytes = 64 << 10;
 inline constexpr int kMaxExpressionNodes = 4096;
-inline constexpr int kMaxExpressionDepth = 100;  // of parentheses, calls and unary operators
+inline constexpr int kMaxExpressionDepth = 100;  // parentheses, calls and unary operators
 
 // EXPRESSION_SYNTAX with the byte position, or SIZE_LIMIT; field `expression.text`.
 absl::StatusOr<ExpressionTree> ParseExpression(std::string_view text);

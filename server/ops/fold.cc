@@ -26,7 +26,7 @@ std::optional<WeakScalar> IntegerPower(Integer base, Integer exponent) {
   for (Integer i = 0; i < exponent; ++i) {
     if (base == 0 || base == 1) return exponent == 0 ? Integer{1} : base;
     if (base == -1) return exponent % 2 == 0 ? Integer{1} : Integer{-1};
-    result *= base;  // both below 2^65 in magnitude: the product fits 128 bits
+    result *= base;  // both magnitudes are below 2^65, so the product fits 128 bits
     if (!Checked(result)) return std::nullopt;
   }
   return result;

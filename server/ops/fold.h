@@ -8,9 +8,9 @@
 
 namespace stride::ops {
 
-// An operator on Python numbers, as Python computes it: `2 * 3`, `1 / 3`, `-5 // 2`. nullopt when
-// the operator makes no weak number of them (a comparison), the result would not fit, or Python
-// would raise; then the operation is left to NumPy's rules.
+// Folds an operator on Python numbers by Python's rules: `2 * 3`, `1 / 3`, `-5 // 2`. Returns
+// nullopt if the result is no weak number (a comparison) or too large, or if Python would raise.
+// The operation then follows NumPy's rules.
 std::optional<WeakScalar> Fold(std::string_view op, const std::vector<WeakScalar>& arguments);
 
 }  // namespace stride::ops

@@ -12,14 +12,14 @@ namespace stride::ops {
 // A reduction along one axis in the order of its elements.
 struct FoldRequest {
   const BinaryFunction& function;
-  ArrayInfo input;                // slot 0
-  std::optional<ArrayInfo> mask;  // slot 1; of the input's shape: which elements take part
-  std::optional<wire::ScalarValue> initial;  // in front of them, of the accumulator's type
+  ArrayInfo input;                           // in slot 0
+  std::optional<ArrayInfo> mask;             // in slot 1; selects elements; has the input's shape
+  std::optional<wire::ScalarValue> initial;  // precedes the elements; in the accumulator's type
   const std::vector<bool>& is_reduced;
   bool keep_dims = false;
-  ArrayInfo output;  // the next slot
+  ArrayInfo output;  // in the next slot
 };
-// INVALID_FIELD when more axes than one are reduced.
+// INVALID_FIELD if more than one axis is reduced.
 absl::StatusOr<Plan> PlanFold(const FoldRequest& request);
 
 }  // namespace stride::ops

@@ -10,10 +10,10 @@
 
 namespace stride::ops {
 
-// Elementwise steps whose result one other such step of the same shape reads, and nothing else, go
-// into that step's loop; those that only a reduction reads go into the reduction, which computes
-// its elements then. Results stay equal to the bit. `known`: what each handle stands for; `results`
-// are read by others. Steps keep their order; those that are too large together stay apart.
+// Fuses an elementwise step into the only step that reads its result: another elementwise step of
+// the same shape, or a reduction, which then computes its elements. Results stay equal bit for bit.
+// `known` describes the array of each handle; `results` have other readers. Steps keep their order;
+// steps whose fusion would be too large stay separate.
 void FuseSteps(const std::map<uint64_t, ArrayInfo>& known, const std::set<uint64_t>& results,
                const FunctionTable* functions, std::vector<ProgramStep>* steps);
 

@@ -40,7 +40,7 @@ absl::Status ReadSizes(const CoreLayout& layout, Inputs inputs, Cores* cores) {
   return absl::OkStatus();
 }
 
-// `axis` and `keep_dims` are for operands with the same axis, or none.
+// `axis` and `keep_dims` require that every operand has one core axis, the same for all, or none.
 absl::Status CheckOneAxis(const CoreLayout& layout, const char* field) {
   std::set<int> dimensions;
   bool fits = true;

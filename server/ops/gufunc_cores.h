@@ -8,26 +8,26 @@
 #include "server/ops/shape.h"
 #include "server/ops/signature.h"
 
-// Where the sub-arrays of a gufunc's operands are.
+// Core sub-arrays of a gufunc's operands.
 namespace stride::ops {
 
-// The layout with what the operands tell.
+// The layout together with the operands' shapes.
 struct Cores {
-  std::vector<bool> missing;   // of the layout's dimensions
-  std::vector<int64_t> sizes;  // likewise; 1 of missing ones
-  std::vector<size_t> ranks;   // of each operand's core, without missing dimensions
-  Shape loop;                  // to which what is before the cores broadcasts
+  std::vector<bool> missing;   // for each dimension of the layout
+  std::vector<int64_t> sizes;  // for each dimension of the layout; 1 if missing
+  std::vector<size_t> ranks;   // rank of each operand's core, without missing dimensions
+  Shape loop;                  // broadcast shape of the axes before the cores
 };
 
-// As NumPy does: an operand with too few axes lacks optional dimensions, one after another, which
-// all operands then lack. Cores are the last axes; a number has none. SHAPE_MISMATCH at
+// Follows NumPy: an operand with too few axes lacks optional dimensions one after another, and all
+// operands then lack them. Cores are the last axes; a number has none. SHAPE_MISMATCH at
 // `gufunc.inputs[i]`.
 absl::StatusOr<Cores> ReadCores(const CoreLayout& layout, Inputs inputs);
-// `missing` and `ranks` alone.
+// Computes only `missing` and `ranks`.
 absl::StatusOr<Cores> ReadCoreRanks(const CoreLayout& layout, Inputs inputs);
 
-// The gufunc's axes, axis and keep_dims: for each operand, which of its axes are the core's, from
-// 0, in the layout's order. Of outputs with `keep_dims` the one that stays with length one.
+// The gufunc's axes, axis and keep_dims: for each operand, the indices of its core axes in the
+// layout's order. With `keep_dims`, the index of an output's axis that is kept with length one.
 struct CorePlaces {
   std::vector<std::vector<size_t>> axes;  // inputs, then outputs
   bool keeps = false;
@@ -35,9 +35,9 @@ struct CorePlaces {
 absl::StatusOr<CorePlaces> ReadCorePlaces(const v1::Gufunc& gufunc, const CoreLayout& layout,
                                           const Cores& ranks, Inputs inputs);
 
-// The array with these axes last, in this order.
+// Returns the array with these axes moved to the end, in this order.
 ArrayInfo WithLastAxes(const ArrayInfo& array, absl::Span<const size_t> axes);
-// The shape whose axes WithLastAxes would bring there.
+// Inverse of WithLastAxes for a shape.
 Shape FromLastAxes(const Shape& shape, absl::Span<const size_t> axes);
 
 }  // namespace stride::ops

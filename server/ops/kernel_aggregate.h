@@ -9,18 +9,18 @@
 
 namespace stride::ops {
 
-// CUDA's bound on all parameters of a kernel together.
+// CUDA's limit of all parameters of a kernel together, in bytes.
 inline constexpr uint32_t kMaxParameterBytes = 32764;
 
-// The plan's pointer to an array in that slot.
+// Returns the plan's pointer to the array in a slot.
 wire::Operand PointerTo(const ArrayInfo& array, uint32_t slot);
 
-// Sizes and places of a struct that a kernel gets by value, with paths below `field`: members lie
-// within it and apart from each other.
+// Checks the sizes and offsets of a struct that a kernel receives by value: members lie within it
+// and do not overlap. Errors have paths below `field`.
 absl::Status CheckAggregate(const v1::KernelArgument::Aggregate& aggregate, std::string_view field);
 
-// The struct for the task. `next_array` and `next_output` are the slots of its first array and new
-// array, and go on past the last. The aggregate has passed CheckAggregate.
+// Builds the task's struct from an aggregate that passed CheckAggregate. `next_array` and
+// `next_output` are the next free slots of arrays and new arrays; the call advances them.
 absl::Status BindAggregate(const v1::KernelArgument::Aggregate& aggregate,
                            absl::Span<const Input> inputs, std::string_view field,
                            uint32_t* next_array, uint32_t* next_output,

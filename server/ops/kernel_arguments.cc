@@ -8,7 +8,7 @@
 #include "server/ops/scalar_fit.h"
 #include "server/ops/shape.h"
 
-// A launch's arguments against the parameters of the compiled kernel.
+// Checks a launch's arguments against the parameters of the compiled kernel.
 namespace stride::ops {
 namespace {
 
@@ -17,7 +17,7 @@ using Parameter = wire::Parameter;
 constexpr uint32_t kPointerBytes = 8;
 constexpr uint32_t kHandleBytes = 8;
 
-// How a CUDA programmer writes the type.
+// Returns the type's name in CUDA C++.
 const char* CudaName(DType dtype) {
   constexpr const char* kNames[] = {"",
                                     "bool",
@@ -38,11 +38,11 @@ const char* CudaName(DType dtype) {
   return kNames[static_cast<int>(dtype)];
 }
 
-// What an error about one argument needs to say.
+// Context of an error about one argument.
 struct Place {
   int index;
   const std::string& kernel;
-  const Parameter* parameter;  // nullptr: the kernel does not tell
+  const Parameter* parameter;  // nullptr: the kernel has no type information
 
   std::string Field(const char* member) const {
     return absl::StrCat("kernel_launch.arguments[", index, "].", member);
@@ -98,7 +98,8 @@ DType IntegerType(uint32_t size, bool is_signed) {
 
 bool IsBrainFloat(const std::string& type) { return absl::StrContains(type, "bfloat16"); }
 
-// The element type that a by-value parameter holds; nullopt: a struct that only raw bytes can fill.
+// Returns the element type of a by-value parameter, or nullopt for a struct that only raw bytes can
+// fill.
 std::optional<DType> TypeOf(const Parameter& parameter, const ScalarOperand& scalar) {
   uint32_t size = parameter.size();
   const std::string& type = parameter.type();
@@ -123,7 +124,7 @@ std::optional<DType> TypeOf(const Parameter& parameter, const ScalarOperand& sca
       }
       return std::nullopt;
     case Parameter::KIND_UNSPECIFIED:
-      // Only the size is known: the scalar's own type, or the natural one of that size.
+      // Only the size is known: use the scalar's type, or the usual type of that size.
       if (scalar.dtype) return ItemSize(*scalar.dtype) == size ? scalar.dtype : std::nullopt;
       if (is_complex) {
         if (size == 8) return DType::kComplex64;
@@ -195,12 +196,12 @@ absl::Status CheckCount(const v1::KernelLaunch& launch, const wire::KernelDescri
       {{"kernel", kernel.entry()}});
 }
 
-// Nothing is known of the parameters, not even their sizes.
+// Returns whether nothing is known of the parameters, not even their sizes.
 bool IsOpaque(const wire::KernelDescription& kernel) {
   return !kernel.parameters_known() && kernel.parameters().empty();
 }
 
-// A struct whose pointers' types nothing tells: only its size is held against the parameter.
+// Checks only the size of a struct: kernels do not describe its pointers.
 absl::Status CheckStruct(const Place& place, uint32_t size) {
   const Parameter* parameter = place.parameter;
   if (parameter == nullptr || parameter->size() == size) return absl::OkStatus();
@@ -210,7 +211,7 @@ absl::Status CheckStruct(const Place& place, uint32_t size) {
                    place.kernel, " has ", size, " bytes, the parameter ", parameter->size()));
 }
 
-// A texture's handle is an integer of 8 bytes.
+// A texture's handle is an 8-byte integer.
 absl::Status CheckHandle(const Place& place) {
   const Parameter* parameter = place.parameter;
   if (parameter == nullptr) return absl::OkStatus();
@@ -313,11 +314,11 @@ std::vector<int> WrittenOperands(const v1::KernelLaunch& launch,
   int operand = 0;
   for (int i = 0; i < launch.arguments_size(); ++i) {
     const v1::KernelArgument& argument = launch.arguments(i);
-    // Nothing tells what the pointers in a struct point to.
+    // Kernels do not describe a struct's pointers, so assume that their arrays are written.
     for (const auto& member : argument.aggregate().members()) {
       if (member.has_array()) written.push_back(operand++);
     }
-    operand += argument.has_texture();  // only read
+    operand += argument.has_texture();  // textures are read-only
     if (!argument.has_array()) continue;
     bool is_const = kernel.parameters_known() && i < kernel.parameters_size() &&
                     kernel.parameters(i).kind() == Parameter::KIND_POINTER &&

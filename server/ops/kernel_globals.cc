@@ -12,11 +12,11 @@
 #include "server/ops/scalar.h"
 #include "server/ops/scalar_fit.h"
 
-// The values that a launch gives to variables of its module.
+// Values that a launch assigns to variables of its module.
 namespace stride::ops {
 namespace {
 
-constexpr size_t kMaxNames = 50;  // told in one error
+constexpr size_t kMaxNames = 50;  // names in one error message
 
 std::string Field(int i, const char* member) {
   return absl::StrCat("kernel_launch.globals[", i, "].", member);
@@ -79,7 +79,7 @@ absl::Status BindScalar(int i, const v1::Scalar& message, const wire::GlobalDesc
 
 absl::Status CheckLength(int i, const v1::GlobalVariable& given,
                          const wire::GlobalDescription& global, uint64_t size) {
-  // 0: only the loaded module tells, and the device checks.
+  // A size of 0 is unknown until the module is loaded; the device checks it then.
   if (global.size() == 0 || size <= global.size()) return absl::OkStatus();
   const char* member = given.has_array() ? "array" : given.has_scalar() ? "scalar" : "raw";
   return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, Field(i, member),

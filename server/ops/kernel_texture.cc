@@ -9,7 +9,7 @@
 namespace stride::ops {
 namespace {
 
-// CUDA's limits for devices of compute capability 6.0 and newer, in texels.
+// CUDA's limits for compute capability 6.0 and newer, in texels.
 constexpr uint64_t kMaxLinear = uint64_t{1} << 27;
 constexpr uint64_t kMaxWidth1D = 131072;
 constexpr uint64_t kMaxImage2D[] = {131072, 65536};
@@ -82,7 +82,7 @@ absl::Status CheckSampling(const v1::Texture& texture, DType dtype, std::string_
   return absl::OkStatus();
 }
 
-// Those that are given, or the array's.
+// Returns the given extents, or the array's.
 absl::StatusOr<std::vector<uint64_t>> ExtentsOf(const v1::Texture& texture, const ArrayInfo& array,
                                                 uint64_t channels, std::string_view field) {
   std::vector<uint64_t> extents(texture.extents().begin(), texture.extents().end());
@@ -121,7 +121,7 @@ absl::Status CheckExtents(const std::vector<uint64_t>& extents, bool linear,
   return absl::OkStatus();
 }
 
-// The rows lie within the array.
+// Checks that all rows lie within the array.
 absl::StatusOr<uint64_t> PitchOf(const v1::Texture& texture, const ArrayInfo& array,
                                  const std::vector<uint64_t>& extents, uint64_t channels,
                                  std::string_view field) {
@@ -136,7 +136,7 @@ absl::StatusOr<uint64_t> PitchOf(const v1::Texture& texture, const ArrayInfo& ar
   }
   uint64_t rows = 1;
   for (size_t axis = 1; axis < extents.size(); ++axis) rows *= extents[axis];
-  // Extents are bounded, so only the pitch can be too large to be multiplied.
+  // Extents have limits, so only the pitch can overflow the product.
   const bool fits = row <= bytes && (rows == 1 || pitch <= (bytes - row) / (rows - 1));
   if (fits) return pitch;
   return InvalidField(
@@ -179,7 +179,7 @@ absl::StatusOr<wire::Texture> ReadTexture(const v1::Texture& texture, const Arra
     made.add_extents(static_cast<uint32_t>((*extents)[axis]));
     const int index = static_cast<int>(axis);
     const int given = index < texture.address_modes_size() ? texture.address_modes(index) : 0;
-    // The contract's numbers are one more than CUDA's, so that 0 means no mode.
+    // The contract's values are one above CUDA's: 0 means unspecified.
     made.add_address_modes(given == v1::Texture::ADDRESS_MODE_UNSPECIFIED
                                ? wire::Texture::ADDRESS_MODE_CLAMP
                                : static_cast<wire::Texture::AddressMode>(given - 1));

@@ -7,9 +7,9 @@
 
 namespace stride::ops {
 
-// A texture over `array` for a task, but for the place of its memory. Checks types, extents and
-// modes against CUDA's rules and limits, with paths below `field`, so that a launch means the same
-// on every device kind. The array is contiguous.
+// Reads a texture over the contiguous `array`, without the address of its memory. Checks types,
+// extents and modes against CUDA's rules and limits, so that a launch means the same on every
+// device kind. Errors have paths below `field`.
 absl::StatusOr<wire::Texture> ReadTexture(const v1::Texture& texture, const ArrayInfo& array,
                                           std::string_view field);
 

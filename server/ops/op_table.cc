@@ -162,7 +162,7 @@ constexpr OpRow kTable[] = {
      "b where a, else c"},
 };
 
-// Functions of random.h, over uint64. The last takes float64, or uint32 for a float32 result.
+// Functions of random.h over uint64. The last one takes float64, or uint32 for a float32 result.
 constexpr OpRow kInternal[] = {
     {"random_half", 1, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
     {"random_odd", 1, 0, ResultRule::kSame, TypeRule::kUniform, "", false, "", ""},
@@ -213,7 +213,7 @@ const std::map<std::string_view, const OpRow*>& Index() {
   return index;
 }
 
-// Levenshtein's.
+// Levenshtein distance.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -253,8 +253,8 @@ const TwoOutputUfunc* FindTwoOutputUfunc(std::string_view name) {
 
 std::string SuggestOp(std::string_view name, absl::Span<const std::string> more) {
   if (name.empty() || name.size() > 64) return "";
-  // A third of the letters may be wrong; among equals the one with the same first letter is
-  // likelier.
+  // A third of the letters may differ; among equal distances, prefer a name with the same first
+  // letter.
   size_t best = 2 * (std::max<size_t>(1, (name.size() + 1) / 3) + 1);
   std::string_view suggestion;
   auto consider = [&](std::string_view candidate) {

@@ -15,10 +15,11 @@
 namespace stride::ops {
 namespace {
 
-// Many shorter runs cost more than their bytes: the first of these that is to be had is taken.
+// Preferred run lengths in bytes, in order of preference: many short runs cost more than their
+// bytes.
 constexpr int64_t kLongRuns[] = {4096, 64, 1};
 constexpr int64_t kFewRuns = 1024;
-// Bytes between elements that are brought along, at most, for each that is used.
+// Unused bytes per used byte that a piece may copy between elements, at most.
 constexpr int64_t kMaxWaste = 2;
 constexpr int64_t kMaxPieces = int64_t{1} << 20;
 
@@ -39,14 +40,14 @@ bool HasIndex(const wire::Program& program) {
                      [](const auto& i) { return i.kind() == wire::Instruction::KIND_INDEX; });
 }
 
-// Whether a partial result is the record of moments (device/moments.h), not one number.
+// Returns whether a partial result is a record of moments (device/moments.h) instead of one number.
 bool HasRecords(const wire::ReduceCode& code) {
   return code.combine() == wire::ReduceCode::COMBINE_MOMENTS;
 }
 int64_t PartialItem(const wire::ReduceCode& code) {
   return HasRecords(code) ? kRecordBytes : ItemSize(static_cast<DType>(code.accumulator_dtype()));
 }
-// The largest type, whose alignment is enough for a record.
+// Returns the largest type for a record, whose alignment is sufficient.
 int32_t PartialType(const wire::ReduceCode& code) {
   return HasRecords(code) ? static_cast<int32_t>(DType::kComplex128) : code.accumulator_dtype();
 }
@@ -56,10 +57,10 @@ wire::Program Identity(DType dtype) {
   return builder.Finish({builder.Input(0, dtype)});
 }
 
-// The same program where every index is the piece's own plus the launch constant `scalar`.
+// Adds the launch constant `scalar` to each index of the program.
 wire::Program WithIndexFrom(const wire::Program& program, uint32_t scalar) {
   wire::Program moved;
-  std::vector<uint32_t> now;  // by old number
+  std::vector<uint32_t> now;  // new instruction ids by old id
   for (const wire::Instruction& old : program.instructions()) {
     wire::Instruction* copy = moved.add_instructions();
     *copy = old;
@@ -104,11 +105,11 @@ wire::Operand OperandAt(size_t slot, int64_t offset, int dtype, const std::vecto
 
 int64_t Region::num_runs() const { return Product(extents); }
 
-// What a piece needs of one operand.
+// One operand's part of a piece.
 struct Pieces::Part {
   Region region;
-  int64_t offset = 0;            // of its first element in the piece's buffer
-  std::vector<int64_t> strides;  // there
+  int64_t offset = 0;            // first element, in the piece's buffer
+  std::vector<int64_t> strides;  // in the piece's buffer
   bool has_gaps = false;
 };
 
@@ -264,8 +265,8 @@ bool Pieces::HasLongRuns(Extents chunk, int64_t least) const {
   return good(output_) && std::all_of(inputs_.begin(), inputs_.end(), good);
 }
 
-// As few pieces as fit, cut along the axes in this order: the next one only within single indices
-// of those before.
+// Cuts along `order` into as few pieces as fit. A later axis is cut only once each earlier one has
+// single indices.
 bool Pieces::ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes, int64_t least_run) {
   chunk_ = extents_;
   for (size_t axis : order) {
@@ -279,7 +280,7 @@ bool Pieces::ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes, int64
         high = chunk_[axis] - 1;
       }
     }
-    // The same number of pieces, as even as can be.
+    // Balance the pieces without changing their number.
     int64_t count = (extents_[axis] + low - 1) / low;
     chunk_[axis] = (extents_[axis] + count - 1) / count;
   }
@@ -289,13 +290,14 @@ bool Pieces::ChunkAlong(absl::Span<const size_t> order, int64_t max_bytes, int64
 absl::Status Pieces::Choose(int64_t max_bytes) {
   chunk_ = extents_;
   if (Product(extents_) == 0) return absl::OkStatus();
-  // Partial results have neither the place of an element nor how many took part.
+  // Partial results record neither an element's index nor the number of selected elements.
   bool only_kept = kind_ == Kind::kReduce &&
                    (IsArg(code_.reduce().combine()) || code_.reduce().map().results_size() > 1);
   size_t rank = extents_.size(), usable = only_kept ? num_kept_ : rank;
-  size_t firsts = uses_index_ ? 1 : std::max<size_t>(usable, 1);  // elements stay in their order
+  // An index requires the elements in order.
+  size_t firsts = uses_index_ ? 1 : std::max<size_t>(usable, 1);
   for (size_t i = 0; i < std::size(kLongRuns) * firsts; ++i) {
-    // Axes that stay come before reduced ones, or the other way round.
+    // Try kept axes before reduced ones, and the other way round.
     size_t first = i % firsts;
     std::vector<size_t> order;
     if (first < usable) order.push_back(first);
@@ -428,7 +430,7 @@ void Pieces::FillLoop(Extents begin, Extents count, const std::vector<Part>& inp
 
 namespace {
 
-// The launch's layout decides the code's.
+// Derives the code's layout from the launch.
 void SetReduceLayout(const wire::ReduceLaunch& launch, int64_t num_elements,
                      wire::ReduceCode* code) {
   code->set_kept_rank(static_cast<uint32_t>(launch.kept_extents_size()));
@@ -444,7 +446,7 @@ void SetReduceExtents(const Loop& kept, const Loop& reduced, wire::ReduceLaunch*
   launch->mutable_reduced_extents()->Assign(reduced.extents.begin(), reduced.extents.end());
 }
 
-// Strides of the loops: of the inputs, then of the output.
+// `kept.strides` and `reduced.strides` list the inputs, then the output.
 void AddReduceInput(const Loop& kept, const Loop& reduced, int64_t offset, int dtype,
                     wire::ReduceLaunch* launch) {
   const auto i = static_cast<size_t>(launch->inputs_size());
@@ -471,13 +473,13 @@ void Pieces::FillReduce(Extents count, const std::vector<Part>& inputs, const Pa
     reduced.strides.emplace_back(middle, input.strides.end());
   }
   kept.strides.push_back(output.strides);
-  // The axes have their order from the planner; pieces only make some of them short.
+  // The planner has already ordered the axes; pieces only shorten some.
   kept = Collapse(std::move(kept), AxisOrder::kKeep, false);
   reduced = Collapse(std::move(reduced), AxisOrder::kKeep, false);
   auto* code = plan->code.emplace().mutable_reduce();
   auto* launch = plan->task.mutable_reduce();
   *code = code_.reduce();
-  code->clear_computed();  // partial results have an order of their own
+  code->clear_computed();  // partial results have a different order
   *launch->mutable_map_scalars() = whole.map_scalars();
   if (partial) {
     const int32_t partial_type = PartialType(*code);

@@ -12,57 +12,58 @@
 
 namespace stride::ops {
 
-// A part of a buffer, run by run.
+// A strided part of a buffer, as runs of contiguous bytes.
 struct Region {
-  int64_t offset = 0;  // bytes from the buffer's start to the first run
+  int64_t offset = 0;  // bytes from the start of the buffer to the first run
   int64_t run_bytes = 0;
-  std::vector<int64_t> extents, strides;  // of the runs, outermost first; strides in bytes, above 0
+  std::vector<int64_t> extents, strides;  // runs, outermost first; strides in bytes, > 0
 
   int64_t num_runs() const;
   int64_t num_bytes() const { return num_runs() * run_bytes; }
   bool operator==(const Region&) const = default;
 };
 
-// The part of a planned creation that makes the elements [first, first + count) of the C order, as
-// an array of its own, `output`, C-contiguous: with the bits that the whole has there. Null where
-// the plan is none of a new array made from nothing.
+// Plans the part of a creation that computes the elements [first, first + count) in C order, into
+// the contiguous array `output`. Its elements equal the whole array's bit for bit. nullopt unless
+// the plan creates one new array without inputs.
 std::optional<Plan> PartOfCreation(const Plan& plan, int64_t first, const ArrayInfo& output);
 
-// A launch on parts of the operation's arrays, each part a small buffer of its own with the bytes
-// of its region one run after another. What the buffers are is the caller's business.
+// A launch on parts of the operation's arrays. Each part is a small buffer that holds the runs of
+// its region contiguously; the caller provides the buffers.
 struct Piece {
   enum class Role {
-    kResult,   // its output is a part of the operation's
-    kPartial,  // its output is one more partial result of a reduction
-    kCombine,  // makes a part of the operation's output from all partial results since the last one
+    kResult,   // writes a part of the operation's output
+    kPartial,  // writes one more partial result of a reduction
+    kCombine,  // combines all partial results since the last one into a part of the output
   };
   struct Source {
-    int input = 0;  // of the operation
+    int input = 0;  // input of the operation
     Region region;
   };
   Role role = Role::kResult;
-  // Slots as in any plan: input i is sources[i], or, for kCombine, input 0 is the partial results;
-  // then the output.
+  // Slots are as in any plan: input i is sources[i], then the output. For kCombine, input 0 holds
+  // the partial results.
   Plan plan;
   std::vector<Source> sources;
-  int64_t output_bytes = 0;  // of the piece's output buffer
-  Region output;             // of the operation's output; unused for kPartial
-  // The output's region has bytes between the elements: the buffer has to begin with what is there.
+  int64_t output_bytes = 0;  // size of the piece's output buffer
+  Region output;             // in the operation's output; unused for kPartial
+  // The output's region has gaps between elements: the buffer must start with the region's current
+  // bytes.
   bool keeps_rest = false;
 };
 
-// Cuts a planned operation into pieces that need little memory each. Elementwise loops, fills,
-// copies: along the outermost axis that does, and within one index of it along the next where that
-// is still too much; every element is computed as by the whole, bit for bit. Reductions: along axes
-// that stay where their memory allows, else along reduced ones, which gives partial results that
-// are combined at the end, in the accumulator's type. Operands that do not go along the axis that
-// is cut (broadcast) are in every piece as a whole, as the same region.
+// Cuts a planned operation into pieces that need little memory each.
+// - Elementwise loops, fills and copies are cut along the outermost axis that fits, and within its
+//   single indices along the next one. Every element is equal bit for bit.
+// - Reductions are cut along kept axes where their memory suffices. Otherwise they are cut along
+//   reduced axes, and a last piece combines the partial results in the accumulator's type.
+// - An operand without the cut axis (broadcast) is in every piece as a whole, as the same region.
 //
 // Pure and immutable.
 class Pieces {
  public:
   // `output_slot` is the number of the operation's inputs. Each piece's sources and output take at
-  // most `max_bytes`. An error is UNIMPLEMENTED and says, for a person, what cannot be cut.
+  // most `max_bytes`. An UNIMPLEMENTED error names what cannot be cut.
   static absl::StatusOr<Pieces> Cut(const Plan& plan, int output_slot, int64_t max_bytes);
 
   int64_t size() const;
@@ -72,9 +73,9 @@ class Pieces {
   enum class Kind { kLoop, kReduce, kCopy, kFill };
   struct Operand {
     int slot = 0;
-    int64_t item = 1;  // bytes
+    int64_t item = 1;  // in bytes
     int64_t offset = 0;
-    std::vector<int64_t> strides;  // along the axes; none along reduced ones for the output
+    std::vector<int64_t> strides;  // along the axes; the output has none along reduced axes
   };
   struct Part;
 
@@ -96,13 +97,13 @@ class Pieces {
   Kind kind_ = Kind::kLoop;
   wire::Code code_;
   wire::Task task_;
-  double bytes_ = 0, flops_ = 0;  // of the whole
-  std::vector<int64_t> extents_;  // of all axes; those that stay come first
-  size_t num_kept_ = 0;           // axes that stay; loops: all
+  double bytes_ = 0, flops_ = 0;  // work of the whole operation
+  std::vector<int64_t> extents_;  // all axes, kept ones first
+  size_t num_kept_ = 0;           // number of kept axes; all axes for loops
   std::vector<Operand> inputs_;   // in the launch's order
-  Operand output_;                // strides along the axes that stay
-  bool uses_index_ = false;       // elements depend on their place in C order
-  std::vector<int64_t> chunk_;    // extents of a piece, but for the last ones
+  Operand output_;                // strides along the kept axes
+  bool uses_index_ = false;       // elements depend on their index in C order
+  std::vector<int64_t> chunk_;    // extents of a piece; the last pieces may be smaller
 };
 
 }  // namespace stride::ops

@@ -6,8 +6,8 @@
 
 namespace stride::ops {
 
-// Plans the bodies of `step`, whose operation is a loop or a branch, for what each of them gets,
-// and finds the step's results. Errors have paths within the operation.
+// Plans the bodies of `step`, a loop or a branch, for their inputs, and determines the step's
+// results. Errors have paths within the operation.
 absl::Status PlanBodies(absl::Span<const Input> inputs, absl::Span<const Input> existing,
                         const FunctionTable* functions, ProgramStep* step);
 

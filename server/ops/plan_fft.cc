@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
@@ -137,13 +138,31 @@ absl::StatusOr<Plan> PlanFft(const v1::Fft& fft, Inputs inputs, const Input& exi
   return plan;
 }
 
+absl::Status BatchFft(Batcher& batcher, v1::Operation* operation) {
+  auto* fft = operation->mutable_fft();
+  const size_t rank = batcher.Find(fft->input())->rank();
+  if (rank == 0) return batcher.NoRule(*operation);
+  std::vector<int32_t> axes(fft->axes().begin(), fft->axes().end());
+  if (axes.empty()) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  fft->clear_axes();
+  for (int32_t given : axes) {
+    auto axis = batcher.Shifted(given, rank, "fft.axes");
+    if (!axis.ok()) return axis.status();
+    fft->add_axes(*axis);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 const OperationKind kFftKind = {
     .name = "fft",
     .operands = Reads<&v1::Operation::fft, &v1::Fft::input>,
     .plan = PlanBy<&v1::Operation::fft, PlanFft>,
-    .rules = {OneResult, WholeKey, NoBatching, Undivided},
+    .rules = {OneResult, WholeKey, BatchFft, Undivided},
     .lists =
         Bounded<&v1::Operation::fft, kMaxListedAxes, &v1::Fft::axes_size, &v1::Fft::lengths_size>,
 };

@@ -254,13 +254,7 @@ absl::Status BatchGufunc(Batcher& batcher, v1::Operation* operation) {
   // The operands of one element.
   std::vector<Input> elements;
   for (const v1::Operand& operand : gufunc.inputs()) {
-    const Batched* found = batcher.Find(operand);
-    ArrayInfo element = found->info;
-    if (found->batched) {
-      element.shape.erase(element.shape.begin());
-      element.strides.erase(element.strides.begin());
-    }
-    elements.emplace_back(std::move(element));
+    elements.emplace_back(batcher.Find(operand)->element());
   }
   auto cores = ReadCoreRanks(*layout, elements);
   if (!cores.ok()) return cores.status();

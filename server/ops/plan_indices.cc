@@ -369,16 +369,21 @@ absl::Status AddNumbers(Batcher& batcher, Message* message, size_t rank) {
   return absl::OkStatus();
 }
 
-// Operands without the batch's axis get one of length one, which broadcasts.
+// An operand without the batch's axis gets one of length one, which broadcasts.
+absl::Status AddBatchAxis(Batcher& batcher, v1::Operand* operand) {
+  const Batched array = *batcher.Find(*operand);
+  if (array.batched) return absl::OkStatus();
+  Shape shape = array.info.shape;
+  shape.insert(shape.begin(), 1);
+  auto reshaped = batcher.Reshaped(array, shape);
+  if (!reshaped.ok()) return reshaped.status();
+  batcher.Replace(operand, *reshaped);
+  return absl::OkStatus();
+}
+
 absl::Status BatchGatherAlong(Batcher& batcher, v1::Gather* gather, size_t axis) {
   for (v1::Operand* operand : {gather->mutable_input(), gather->mutable_indices(0)}) {
-    const Batched array = *batcher.Find(*operand);
-    if (array.batched) continue;
-    Shape shape = array.info.shape;
-    shape.insert(shape.begin(), 1);
-    auto reshaped = batcher.Reshaped(array, shape);
-    if (!reshaped.ok()) return reshaped.status();
-    batcher.Replace(operand, *reshaped);
+    if (absl::Status status = AddBatchAxis(batcher, operand); !status.ok()) return status;
   }
   gather->set_axis(static_cast<int32_t>(axis + 1));
   return absl::OkStatus();
@@ -417,12 +422,27 @@ absl::Status BatchGather(Batcher& batcher, v1::Operation* operation) {
   return absl::OkStatus();
 }
 
+absl::Status BatchScatterAlong(Batcher& batcher, v1::Operation* operation) {
+  auto* scatter = operation->mutable_scatter();
+  const size_t rank = batcher.At(operation->outputs(0).handle()).rank();
+  absl::Status status = batcher.SetShifted(scatter, scatter->axis(), rank, "scatter.axis");
+  if (status.ok()) status = AddBatchAxis(batcher, scatter->mutable_indices(0));
+  if (!status.ok()) return status;
+  auto values = batcher.WithRank(*batcher.Find(scatter->values()), rank);
+  if (!values.ok()) return values.status();
+  batcher.Replace(scatter->mutable_values(), *values);
+  return absl::OkStatus();
+}
+
 // Scatter and ApplyAt, into a target of the batch.
 template <typename Message>
 absl::Status BatchAssignment(Batcher& batcher, v1::Operation* operation, Message* message) {
   const Batched target = batcher.At(operation->outputs(0).handle());
   auto axis = NormalizeAxis(message->axis(), target.rank(), "axis");
   if (!axis.ok()) return axis.status();
+  for (const v1::Operand& index : message->indices()) {
+    if (batcher.Find(index) == nullptr) return batcher.NoRule(*operation);
+  }
   const auto count = static_cast<size_t>(message->indices_size());
   if (target.rank() < *axis + count) return batcher.NoRule(*operation);
   const bool own_indices = HasBatchedIndex(batcher, *message);
@@ -462,7 +482,7 @@ absl::Status BatchAssignment(Batcher& batcher, v1::Operation* operation, Message
 }
 
 absl::Status BatchScatter(Batcher& batcher, v1::Operation* o) {
-  return o->scatter().along_axis() ? batcher.NoRule(*o)
+  return o->scatter().along_axis() ? BatchScatterAlong(batcher, o)
                                    : BatchAssignment(batcher, o, o->mutable_scatter());
 }
 

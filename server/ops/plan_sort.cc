@@ -138,11 +138,11 @@ absl::Status RepeatAll(Batcher& batcher, v1::Operation* operation) {
 
 absl::Status BatchSort(Batcher& batcher, v1::Operation* operation) {
   auto* sort = operation->mutable_sort();
+  const size_t rank = batcher.Find(sort->input())->rank();
+  if (rank == 0) return batcher.NoRule(*operation);
   if (sort->more_keys_size() > 0) {
     if (absl::Status status = RepeatAll(batcher, operation); !status.ok()) return status;
   }
-  const size_t rank = batcher.Find(sort->input())->rank();
-  if (rank == 0) return batcher.NoRule(*operation);
   if (!sort->has_axis()) return absl::OkStatus();
   return batcher.SetShifted(sort, sort->axis(), rank, "sort.axis");
 }

@@ -21,45 +21,44 @@ struct Value {
   DType dtype = DType::kBool;
 };
 
-// An argument of an operation: a value, or a weak scalar that has no type yet.
+// An argument of an operation: a value, or an untyped weak scalar.
 using Argument = std::variant<Value, WeakScalar>;
 
-// Makes a wire::Program instruction by instruction. Equal instructions are made once, so common
-// subexpressions cost nothing twice.
+// Builds a wire::Program instruction by instruction. Equal instructions are added once, so common
+// subexpressions are computed once.
 class ProgramBuilder {
  public:
-  // The element of the array in `slot` (its place among the operation's inputs). Slots get operand
-  // numbers in order of first use.
+  // Returns the element of the array in `slot`, its index among the operation's inputs. Slots get
+  // operand numbers in the order of first use.
   Value Input(uint32_t slot, DType dtype);
-  // The C-order linear index of the element, int64.
+  // Returns the element's linear index in C order, int64.
   Value Index();
-  // A constant of the launch. Equal constants of one type share a slot.
+  // Adds a launch constant. Equal constants of one type share a slot.
   Value Constant(const wire::ScalarValue& scalar);
-  // A constant of the launch that is no other one, whatever value it has, so that the program does
-  // not depend on the values.
+  // Adds a launch constant that shares no slot, so that the program does not depend on the values.
   Value Parameter(const wire::ScalarValue& scalar);
-  // Raw operation: arguments have their compute types already.
+  // Adds an operation whose arguments already have their compute types.
   Value Op(std::string_view name, absl::Span<const Value> arguments, DType result);
   Value Cast(Value value, DType dtype);
-  // A call of a client's function: arguments are computed values, as is the result.
+  // Adds a call of a client's function; arguments and result have compute types.
   Value Call(const wire::DeviceFunction& function, absl::Span<const Value> arguments, DType result);
-  // Of one that writes several results through pointers.
+  // Like Call, for a function that writes several results through pointers.
   std::vector<Value> CallSeveral(const wire::DeviceFunction& function,
                                  absl::Span<const Value> arguments,
                                  absl::Span<const DType> results);
-  // From here on constants become part of the code: for programs that have no launch of their own
-  // to take them from.
+  // Makes later constants part of the code, for programs without a launch of their own.
   void MakeConstantsLiteral() { literal_constants_ = true; }
 
   wire::Program Finish(absl::Span<const Value> results) const;
 
-  const std::vector<uint32_t>& slots() const { return slots_; }  // of operand i
+  const std::vector<uint32_t>& slots() const { return slots_; }  // slot of operand i
   const std::vector<DType>& input_dtypes() const { return input_dtypes_; }
   const std::vector<wire::ScalarValue>& scalars() const { return scalars_; }
   int num_operations() const { return num_operations_; }
   int num_instructions() const { return program_.instructions_size(); }
   int num_functions() const { return program_.functions_size(); }
-  // The program depends on the order of its elements, so that loop axes must not be reordered.
+  // Returns whether the program depends on the order of its elements, which forbids reordering of
+  // loop axes.
   bool uses_index() const { return uses_index_; }
 
  private:
@@ -78,12 +77,12 @@ class ProgramBuilder {
 };
 
 // Applies a row of the table with NumPy's typing: promotion, weak scalars, casts, 16-bit floats
-// through float32. Errors at `field`.
+// computed in float32. Errors at `field`.
 absl::StatusOr<Value> Apply(ProgramBuilder& builder, const OpRow& row,
                             absl::Span<const Argument> arguments, std::optional<DType> data_type,
                             std::string_view field, Casting casting = Casting::kSameKind);
 
-// A weak scalar by itself becomes what NumPy makes of it: int64 (or uint64), float64, complex128.
+// Converts a weak scalar to NumPy's default type: int64 (or uint64), float64 or complex128.
 absl::StatusOr<Value> ToValue(ProgramBuilder& builder, const Argument& argument,
                               std::string_view field);
 

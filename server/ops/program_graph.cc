@@ -9,15 +9,15 @@
 namespace stride::ops {
 namespace {
 
-// Beyond this a worker would hold too much for one task.
+// A larger graph would occupy a worker too long and with too much memory.
 constexpr size_t kMaxSteps = 1000;
 
-// What a handle's array lies in.
+// Storage of the arrays of one or more handles.
 struct Storage {
-  int input = -1;  // of the program; else the daemon makes it
+  int input = -1;  // the program's input; -1: allocated by the daemon
   int64_t bytes = 0;
   bool is_result = false;
-  size_t first = 0, last = 0;  // steps that use it
+  size_t first = 0, last = 0;  // first and last step that use it
   Location place;
 };
 
@@ -80,8 +80,8 @@ class GraphMaker {
     return true;
   }
 
-  // As the scheduler has it for single operations: what is written over something that is read
-  // otherwise than element by element takes copies.
+  // Returns whether a step needs copies, as the scheduler decides for single operations: an output
+  // overlaps another output, or an input that is not read element by element.
   bool OverwritesItself(const ProgramStep& step) const {
     if (step.operation.has_kernel_launch()) return false;
     for (size_t j = 0; j < step.outputs.size(); ++j) {

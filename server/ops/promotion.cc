@@ -10,7 +10,7 @@
 namespace stride::ops {
 namespace {
 
-// 1 for the 16-bit floats, 2 for 32 bits, 3 for 64: of floats and of the parts of complex numbers.
+// Rank of floats and of the parts of complex numbers: 1 for 16 bits, 2 for 32, 3 for 64.
 int FloatRank(DType d) {
   switch (d) {
     case DType::kFloat16:
@@ -24,7 +24,7 @@ int FloatRank(DType d) {
   }
 }
 
-// The rank of the smallest float that holds an integer type as NumPy sees it.
+// Rank of NumPy's smallest float type for an integer type.
 int FloatRankOfInteger(DType d) {
   if (IsBool(d) || ItemSize(d) == 1) return 1;
   return ItemSize(d) == 2 ? 2 : 3;
@@ -58,7 +58,7 @@ DType PromoteToFloat(DType f, DType integer) {
   return rank == 2 ? DType::kFloat32 : DType::kFloat64;
 }
 
-// The order in which NumPy lists loops.
+// NumPy's order of loops.
 constexpr DType kLoopOrder[] = {
     DType::kBool,     DType::kInt8,    DType::kUInt8,   DType::kInt16,     DType::kUInt16,
     DType::kInt32,    DType::kUInt32,  DType::kInt64,   DType::kUInt64,    DType::kFloat16,
@@ -89,7 +89,7 @@ bool AllBool(absl::Span<const DType> types) {
   return std::all_of(types.begin(), types.end(), [](DType d) { return IsBool(d); });
 }
 
-// The first loop to whose type all of `types` cast safely.
+// Returns the first loop to whose type all `types` cast safely.
 std::optional<DType> FindLoop(const OpRow& row, absl::Span<const DType> types) {
   for (DType loop : kLoopOrder) {
     if (!HasLoop(row, loop)) continue;
@@ -159,7 +159,7 @@ absl::StatusOr<ResolvedLoop> ChooseLoop(const OpRow& row, absl::Span<const Argum
   if (row.rule == TypeRule::kLoadExponent) {
     std::vector<DType> types = {ResolveWeak(arguments.subspan(0, 1))[0],
                                 ResolveWeak(arguments.subspan(1, 1))[0]};
-    // NumPy takes its first loop, float16, for a Python integer beside integers.
+    // NumPy takes its first loop, float16, for a Python integer with integers.
     const auto* weak = std::get_if<WeakScalar>(&arguments[0]);
     const DType* exponent = std::get_if<DType>(&arguments[1]);
     if (weak != nullptr && std::holds_alternative<Integer>(*weak) && exponent != nullptr &&
@@ -248,7 +248,7 @@ std::vector<DType> ResolveWeak(absl::Span<const ArgumentType> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (const DType* exact = std::get_if<DType>(&arguments[i])) meet(types[i] = *exact);
   }
-  // The greater kinds first: a weak integer beside a weak float becomes a float.
+  // Decide greater kinds first: a weak integer with a weak float becomes a float.
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto* weak = std::get_if<WeakScalar>(&arguments[i]);
     if (weak == nullptr || !std::holds_alternative<std::complex<double>>(*weak)) continue;
@@ -283,7 +283,7 @@ absl::StatusOr<ResolvedLoop> ResolveLoop(const OpRow& row, absl::Span<const Argu
                                          Casting casting) {
   auto loop = ChooseLoop(row, arguments, data_type, field);
   if (!loop.ok()) return loop.status();
-  // What promotion chose by itself is at least as safe as this.
+  // Default promotion is at least as safe as kSameKind.
   if (!data_type && casting == Casting::kSameKind) return loop;
   auto status = CheckCasts(row, arguments, loop->arguments, field, casting);
   if (!status.ok()) return status;

@@ -8,9 +8,9 @@
 
 namespace stride::ops {
 
-// The number of elements of NumPy's arange: ceil((stop - start) / step), at least 0; exact for
-// integers. INVALID_FIELD for a step of zero or bounds that are no numbers, SIZE_LIMIT when there
-// are too many; at `field`. The values are integers or doubles.
+// Returns the number of elements of NumPy's arange: ceil((stop - start) / step), at least 0; exact
+// for integers. The values are integers or doubles. INVALID_FIELD for a zero step or NaN bounds,
+// SIZE_LIMIT for too many elements; at `field`.
 absl::StatusOr<int64_t> RangeLength(const WeakScalar& start, const WeakScalar& stop,
                                     const WeakScalar& step, std::string_view field);
 

@@ -7,7 +7,7 @@
 #include "server/ops/op_table.h"
 #include "server/ops/rename_fields.h"
 
-// From a definition as a client sends it to a ClientFunction.
+// Converts a client's definition into a ClientFunction.
 namespace stride::ops {
 namespace {
 
@@ -15,7 +15,7 @@ using Loop = ClientFunction::Loop;
 
 constexpr int kMaxLoops = 64;
 constexpr size_t kMaxSourceBytes = 64 << 10;
-// Each call adds the whole of it to a program.
+// Each call adds the whole body to a program.
 constexpr size_t kMaxBodyNodes = 256;
 constexpr int kMaxParameters = 32;
 
@@ -106,7 +106,7 @@ absl::StatusOr<FunctionBody> ReadBody(const v1::FunctionBody& message, const std
 
 using Signatures = google::protobuf::RepeatedPtrField<std::string>;
 
-// Loops whose signatures have from `least` to `most` arrows, all with the same numbers of types.
+// Reads loops whose signatures have `least` to `most` arrows and the same numbers of types.
 absl::Status ReadLoops(const Signatures& signatures, const std::string& field, size_t least,
                        size_t most, size_t num_outputs, ClientFunction* function) {
   if (signatures.size() > kMaxLoops) {
@@ -142,7 +142,7 @@ absl::Status ReadLoops(const Signatures& signatures, const std::string& field, s
   return absl::OkStatus();
 }
 
-// That the body gives the result's type for arguments of these.
+// Checks that the body returns the result's type for arguments of these types.
 absl::Status TryBody(const FunctionBody& body, absl::Span<const DType> inputs, DType result,
                      const std::string& field) {
   if (!body.is_expression()) return absl::OkStatus();
@@ -166,7 +166,7 @@ absl::Status ReadIdentity(const v1::Scalar& scalar, const std::string& field,
   return absl::OkStatus();
 }
 
-// How many results the definition has: an expression says it, else the first signature.
+// Returns the number of results: the expression's, else the first signature's.
 absl::StatusOr<size_t> CountResults(const v1::UfuncDefinition& ufunc) {
   size_t count = 1 + static_cast<size_t>(ufunc.body().expression().more_texts_size());
   if (!ufunc.body().has_expression() && ufunc.signatures_size() > 0) {
@@ -181,7 +181,7 @@ absl::StatusOr<size_t> CountResults(const v1::UfuncDefinition& ufunc) {
       absl::StrCat("at most ", kMaxFunctionResults, " results"));
 }
 
-// Results after the first are expressions of the same parameters.
+// Further results are expressions of the same parameters.
 absl::Status ReadMoreBodies(const v1::ExpressionBody& first, ClientFunction* function) {
   for (int i = 0; i < first.more_texts_size(); ++i) {
     v1::ExpressionBody more;

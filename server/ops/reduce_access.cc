@@ -78,7 +78,7 @@ wire::Layout::Access InnerAccess(const wire::ReduceLaunch& launch, int input) {
 bool KeptContiguous(const wire::ReduceLaunch& whole) {
   const wire::ReduceLaunch& launch = DecidingLaunch(whole);
   int last = launch.kept_extents_size() - 1;
-  // Fewer columns than half a warp would leave threads idle that rows could use.
+  // With fewer columns than half a warp, threads would idle that rows could use.
   if (last < 0 || launch.kept_extents(last) < 16) return false;
   bool some = false;
   for (int i = 0; i < launch.inputs_size(); ++i) {

@@ -5,32 +5,33 @@
 #include "server/store/dtype.h"
 #include "server/wire/plan.pb.h"
 
-// How a reduction walks memory, derived from its launch alone, so that the planner (which chooses
-// the code) and the device's launcher (which chooses the grid) agree by construction.
+// Memory access of a reduction, derived only from its launch. The planner chooses the code and the
+// device's launcher chooses the grid from the same functions, so that they agree.
 namespace stride::ops {
 
-// Whether the result is the place of an extreme.
+// Returns whether the result is the index of an extreme value.
 bool IsArg(wire::ReduceCode::Combine combine);
 
-// Bytes of a partial result that is a record of moments: that of complex128, the longest.
+// Bytes of a partial result of moments: the longest record, complex128.
 inline constexpr int64_t kRecordBytes = 48;
 
-// The type of input 0 of the code's `finish`.
+// Returns the type of input 0 of the code's `finish`.
 DType FinishedType(wire::ReduceCode::Combine combine, DType accumulator);
 
-// The launch whose axes decide how the work is cut: that of the array, for computed elements.
+// Returns the launch whose axes decide the division of work: the array's launch for computed
+// elements.
 const wire::ReduceLaunch& DecidingLaunch(const wire::ReduceLaunch& launch);
 
 wire::Layout::Access ReducedAccess(const wire::ReduceLaunch& launch, int input);
 
-// The access along the axis whose elements are computed side by side (ReduceCode.Computed).
+// Returns the access along the axis of concurrently computed elements (ReduceCode.Computed).
 wire::Layout::Access InnerAccess(const wire::ReduceLaunch& launch, int input);
 
-// Threads should go along the innermost kept axis: it is contiguous in some input, and no input has
-// its reduced axes as one contiguous run.
+// Returns whether threads should run along the innermost kept axis: it is contiguous in some input,
+// and no input has contiguous reduced axes.
 bool KeptContiguous(const wire::ReduceLaunch& launch);
 
-// Whether byte offsets of all operands fit 31 bits.
+// Returns whether the byte offsets of all operands fit 31 bits.
 bool ReachFits32Bits(const wire::ReduceLaunch& launch);
 
 }  // namespace stride::ops

@@ -33,7 +33,7 @@ bool ReadsIndex(const wire::Program& program) {
                      });
 }
 
-// Whether the program reads no input but this one.
+// Returns whether the program reads only this input.
 bool FinishReads(const wire::Program& finish, uint32_t index) {
   return std::all_of(finish.instructions().begin(), finish.instructions().end(),
                      [&](const wire::Instruction& instruction) {
@@ -42,29 +42,29 @@ bool FinishReads(const wire::Program& finish, uint32_t index) {
                      });
 }
 
-// The axes of a reduction of values that lie one after another. A run ends with the innermost axis,
-// so that one is kept apart; the order of values depends on no other axis. Along columns no run
-// ends, and all axes are one.
+// Returns the number of reduced axes for contiguous values. A run ends with the innermost axis, so
+// that axis stays separate; the order of values depends on no other axis. Along columns no run
+// ends, and all axes become one.
 uint32_t PlainRank(uint32_t reduced_rank, Runs runs, bool columns) {
   return columns || runs == Runs::kNone ? 1 : std::clamp<uint32_t>(reduced_rank, 1, 2);
 }
 
-// Whether results depend on the order in which values are combined. Extremes of floats do: of
-// zeros with either sign the first one stays.
+// Returns whether results depend on the order of combination. Extremes of floats do: of zeros with
+// different signs, the first one remains.
 bool OrderMatters(Code::Combine combine, int32_t accumulator) {
   const auto dtype = static_cast<DType>(accumulator);
   return !IsArg(combine) && (IsFloat(dtype) || IsComplex(dtype));
 }
 
-// Equal for all that make equal code.
+// Returns equal values for inputs that lead to equal code.
 TakenAtOnce Canonical(const TakenAtOnce& taken, bool columns) {
-  // A thread takes elements that are apart one by one, as it takes those of 16 bytes, in as many
-  // accumulators as 32 bytes have of them, at most eight.
+  // A thread takes strided and 16-byte elements one by one, into as many accumulators as fit in 32
+  // bytes, at most eight.
   const bool contiguous = taken.contiguous && taken.item_bytes < 16 && !columns;
   return {contiguous ? taken.item_bytes : std::max<int64_t>(taken.item_bytes, 4), contiguous};
 }
 
-// A type of so many bytes.
+// Returns a type of this size in bytes.
 DType TypeOfBytes(int64_t bytes) {
   for (DType dtype : {DType::kUInt8, DType::kUInt16, DType::kUInt32, DType::kUInt64}) {
     if (ItemSize(dtype) == bytes) return dtype;
@@ -72,7 +72,7 @@ DType TypeOfBytes(int64_t bytes) {
   return DType::kComplex128;
 }
 
-// Nothing: several inputs decide.
+// Returns nullopt if several inputs decide.
 std::optional<TakenAtOnce> TakenOf(const Code& code) {
   const auto of = [](int32_t dtype, wire::Layout::Access access) {
     return TakenAtOnce{ItemSize(static_cast<DType>(dtype)),
@@ -89,7 +89,7 @@ int64_t Product(const Extents& extents, int count) {
   return product;
 }
 
-// The strides of axes in C order, the last of which has this step.
+// Returns the strides of axes in C order whose last axis has the stride `step`.
 std::vector<int64_t> StridesOf(const Extents& extents, int64_t step) {
   std::vector<int64_t> strides(static_cast<size_t>(extents.size()));
   for (size_t i = strides.size(); i-- > 0;) {
@@ -105,7 +105,7 @@ void SetContiguous(const Extents& extents, int32_t dtype, wire::Operand* operand
     operand->add_strides(stride);
 }
 
-// Strides of the axes [begin, end) of `from`.
+// Copies the strides of the axes [begin, end) of `from`.
 void AddStrides(const wire::Operand& from, int begin, int end, wire::Operand* operand) {
   for (int i = begin; i < end; ++i) operand->add_strides(from.strides(i));
 }
@@ -145,7 +145,7 @@ wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, boo
   const bool one_run = !columns && reduced_rank <= 1;
   plain.add_access(one_run ? wire::Layout::ACCESS_CONTIGUOUS : wire::Layout::ACCESS_STRIDED);
   plain.set_kept_contiguous(columns);
-  plain.set_index_32bit(true);  // the daemon bounds the values
+  plain.set_index_32bit(true);  // the daemon limits the number of values
   return result;
 }
 
@@ -167,7 +167,7 @@ wire::Code PlainReduceCode(Code::Combine combine, int32_t accumulator_dtype, boo
 std::vector<TakenAtOnce> TakenBy(Code::Combine combine, int32_t accumulator_dtype, bool columns) {
   const TakenAtOnce own = {ItemSize(static_cast<DType>(accumulator_dtype)), true};
   if (!OrderMatters(combine, accumulator_dtype)) return {own};
-  // An extreme has its elements' type, but for floats of 16 bits, which are combined in 32.
+  // An extreme has its elements' type, except that 16-bit floats are combined in float32.
   const bool is_extreme = combine == Code::COMBINE_MINIMUM || combine == Code::COMBINE_MAXIMUM;
   const bool is_float32 = accumulator_dtype == static_cast<int32_t>(DType::kFloat32);
   std::vector<TakenAtOnce> all;
@@ -199,7 +199,7 @@ wire::ElementwiseLaunch MapLaunch(const wire::ReduceLaunch& launch, bool columns
   map.mutable_extents()->MergeFrom(columns ? launch.reduced_extents() : launch.kept_extents());
   map.mutable_extents()->MergeFrom(columns ? launch.kept_extents() : launch.reduced_extents());
   const int kept = launch.kept_extents_size(), all = kept + launch.reduced_extents_size();
-  if (all == 0) map.add_extents(1);  // an elementwise launch has one axis at least
+  if (all == 0) map.add_extents(1);  // an elementwise launch has at least one axis
   for (const wire::Operand& input : launch.inputs()) {
     wire::Operand* operand = map.add_inputs();
     operand->set_dtype(input.dtype());
@@ -234,7 +234,7 @@ wire::ReduceLaunch PlainReduceLaunch(const wire::ReduceLaunch& launch, Runs runs
   wire::Operand* output = plain.mutable_output();
   output->set_arena(1);
   output->set_dtype(launch.by_blocks().accumulated_dtype());
-  if (columns) {  // the axes before the last one as one axis
+  if (columns) {  // merge the axes before the last one
     const int last = kept.size() - 1;
     const int64_t width = last < 0 ? 1 : kept[last];
     plain.add_kept_extents(Product(kept, std::max(last, 0)));

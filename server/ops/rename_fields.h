@@ -8,8 +8,8 @@
 
 namespace stride::ops {
 
-// For a planner that plans by another one: in each field path of the error the first of these that
-// it begins with becomes what stands beside it.
+// Renames field paths of an error for a planner that delegates to another planner. The first
+// matching prefix of each path is replaced by its pair's second name.
 using FieldNames = std::vector<std::pair<std::string_view, std::string_view>>;
 absl::Status RenameFields(const absl::Status& status, const FieldNames& names);
 

@@ -29,7 +29,7 @@ Integer HighestOf(DType dtype) {
 }
 
 std::string EncodeInteger(Integer value, DType dtype) {
-  // Little-endian two's complement, as every host of ours is.
+  // Little-endian two's complement, as on all supported hosts.
   uint64_t bits = static_cast<uint64_t>(value);
   return Bytes(bits).substr(0, ItemSize(dtype));
 }
@@ -65,8 +65,8 @@ absl::Status Refuse(std::string_view field, const std::string& text) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, text);
 }
 
-// float32 and wider to a narrower binary format by hand: `exponent_bits` and `mantissa_bits` of the
-// target.
+// Rounds float32 or wider to a narrower binary format with the given widths of exponent and
+// mantissa.
 uint16_t Narrow(double value, int exponent_bits, int mantissa_bits) {
   uint64_t bits = std::bit_cast<uint64_t>(value);
   uint16_t sign = static_cast<uint16_t>(bits >> 63 << 15);
@@ -77,10 +77,10 @@ uint16_t Narrow(double value, int exponent_bits, int mantissa_bits) {
   if (magnitude == 0) return sign;
   const int bias = max_exponent >> 1;
   int exponent;
-  std::frexp(magnitude, &exponent);  // magnitude in [0.5, 1) * 2^exponent
+  std::frexp(magnitude, &exponent);  // magnitude is in [0.5, 1) * 2^exponent
   int unit = std::max(exponent - 1, 1 - bias) - mantissa_bits;  // exponent of the last place
   double scaled = std::nearbyint(std::ldexp(magnitude, -unit));
-  // A carry into the next binade is right by itself: the encoding is monotonic.
+  // A carry into the next binade needs no correction: the encoding is monotonic.
   int64_t mantissa = static_cast<int64_t>(std::min(scaled, 0x1p30));
   int64_t encoded =
       mantissa + (static_cast<int64_t>(unit + mantissa_bits - (1 - bias)) << mantissa_bits);
@@ -145,7 +145,7 @@ absl::StatusOr<ScalarOperand> ReadScalar(const v1::Scalar& scalar, std::string_v
   switch (scalar.value_case()) {
     case v1::Scalar::kBoolValue:
       result.value = Integer{scalar.bool_value() ? 1 : 0};
-      result.dtype = DType::kBool;  // a Python bool is not weak
+      result.dtype = DType::kBool;  // a Python bool is not a weak scalar
       break;
     case v1::Scalar::kIntValue:
       result.value = Integer{scalar.int_value()};

@@ -14,37 +14,37 @@
 
 namespace stride::ops {
 
-// An integer of either sign up to 65 bits, so that Python's integers up to uint64 keep their value.
+// An integer of up to 65 bits with sign, which holds Python's integers up to uint64.
 using Integer = __int128;
 std::string ToString(Integer value);
 
-// A number without a type of its own, as a Python int, float or complex is to NumPy 2.
+// A number without a type, such as a Python int, float or complex in NumPy 2.
 using WeakScalar = std::variant<Integer, double, std::complex<double>>;
 
-// A Scalar of the contract: its value, and its type when it has one (always for bool).
+// A Scalar of the contract: its value, and its type if given (always for bool).
 struct ScalarOperand {
   WeakScalar value;
   std::optional<DType> dtype;
 };
-// INVALID_FIELD at `field` when there is no value, or when a typed value does not fit its type.
+// INVALID_FIELD at `field` if the value is missing or does not fit its type.
 absl::StatusOr<ScalarOperand> ReadScalar(const v1::Scalar& scalar, std::string_view field);
 
 enum class OutOfRange {
-  kError,     // integers that do not fit an integer type are refused
-  kSaturate,  // take the type's nearest value
+  kError,     // integers out of range are errors
+  kSaturate,  // integers out of range become the nearest value
 };
 
-// `value` as an element of `dtype`, C's conversions. Errors at `field`: an integer out of range; a
-// float or complex for an integer type with a fraction or out of range; a complex with an imaginary
-// part for a real type.
+// Encodes `value` as an element of `dtype` with C's conversions. Errors at `field`: an integer out
+// of range; a float or complex with a fraction or out of range for an integer type; a complex with
+// an imaginary part for a real type.
 absl::StatusOr<wire::ScalarValue> EncodeScalar(const WeakScalar& value, DType dtype,
                                                std::string_view field,
                                                OutOfRange out_of_range = OutOfRange::kError);
 
-// Whether an integer lies within an integer type (or bool: 0 and 1).
+// Returns whether the integer fits an integer type (or bool: 0 and 1).
 bool FitsInteger(Integer value, DType dtype);
 
-// IEEE binary16 and bfloat16, rounded to nearest even.
+// Converts to IEEE binary16 or bfloat16, rounding to nearest even.
 uint16_t ToFloat16(double value);
 uint16_t ToBFloat16(double value);
 

@@ -28,8 +28,8 @@ bool IntegerIsExact(Integer value, DType to) {
          std::abs(static_cast<double>(value)) <= MaxFinite(to);
 }
 
-// A real to a float type: a weak one may be rounded, as NumPy rounds Python's floats; one that says
-// it is a float64 may not.
+// Returns whether a real fits a float type: a weak scalar may be rounded, as NumPy rounds Python's
+// floats; a typed float64 may not.
 bool RealFits(double value, DType to, bool typed) {
   if (!std::isfinite(value)) return true;
   if (std::abs(value) > MaxFinite(to)) return false;

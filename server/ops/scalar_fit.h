@@ -4,11 +4,11 @@
 
 namespace stride::ops {
 
-// Of a float's significand, or of a complex number's parts; 53 for other types, as a double has.
+// Bits of a float's significand, or of a complex number's parts; 53, a double's, for other types.
 int MantissaBits(DType dtype);
 
-// Whether a number given for a place of type `to`, such as a kernel's parameter, keeps its value. A
-// weak real may be rounded, as NumPy rounds Python's floats; one that says it is a float64 may not.
+// Returns whether a number keeps its value in type `to`, for example as a kernel's parameter. A
+// weak real may be rounded, as NumPy rounds Python's floats; a typed float64 may not.
 bool LosesNothing(const ScalarOperand& scalar, DType to);
 
 }  // namespace stride::ops

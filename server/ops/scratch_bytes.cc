@@ -10,10 +10,10 @@ namespace {
 
 using Linalg = wire::LinalgLaunch;
 
-// Small matrices of a batch are worked on together, as many as fit into this.
+// Small matrices of a batch are processed together, as many as fit into this.
 constexpr double kBatchBytes = 32 << 20;
 
-// Elements for one matrix.
+// Elements of scratch memory per matrix.
 double LinalgElements(const Linalg& launch) {
   const double m = static_cast<double>(launch.m()), n = static_cast<double>(launch.n()),
                least = std::min(m, n), vectors = launch.values_only() ? 0 : 1;
@@ -22,9 +22,9 @@ double LinalgElements(const Linalg& launch) {
   switch (launch.function()) {
     case Linalg::FUNCTION_QR:
       return m * std::max(n, columns);
-    case Linalg::FUNCTION_SVD:  // xGESDD works in up to 4 k^2 elements
+    case Linalg::FUNCTION_SVD:  // xGESDD uses up to 4 k^2 elements.
       return m * n + m * columns + rows * n + (2 + 2 * vectors) * least * least;
-    case Linalg::FUNCTION_EIGH:  // xSYEVD in 2 n^2, cusolverDnXsyevd in 2.4 n^2
+    case Linalg::FUNCTION_EIGH:  // xSYEVD uses 2 n^2 elements, cusolverDnXsyevd 2.4 n^2.
       return n * n + (vectors > 0 ? 2.4 : 1) * n * n;
     case Linalg::FUNCTION_EIG:
       return n * n + vectors * n * n + 2 * n * n;
@@ -37,8 +37,7 @@ double LinalgElements(const Linalg& launch) {
   }
 }
 
-// A line's complex numbers are kept in the library's work memory, and real transforms copy both
-// sides.
+// The library's workspace holds a line's complex numbers; real transforms copy both sides.
 double FftElements(const wire::FftLaunch& launch) {
   double elements = 1;
   for (int64_t extent : launch.extents()) elements *= static_cast<double>(extent);
@@ -54,8 +53,8 @@ double ItemBytesOf(const wire::Operand& operand) {
   return static_cast<double>(ItemSize(static_cast<DType>(operand.dtype())));
 }
 
-// Two copies of the elements, with their places where these are asked for. Short rows are sorted in
-// a block's memory.
+// Two copies of the elements, and of their indices on request. Short rows are sorted in a block's
+// shared memory.
 double SortBytes(const wire::RoutineLaunch& launch) {
   constexpr int64_t kShortRow = 1024;
   const wire::RoutineOperand& input = launch.operands(0);
@@ -82,7 +81,7 @@ uint64_t ScratchBytes(const wire::Task& task) {
   if (task.has_routine() && task.routine().operands_size() > 0 &&
       task.routine().routine() == wire::RoutineCode::ROUTINE_SORT)
     bytes = SortBytes(task.routine());
-  // More than any device has, and no number beyond 64 bits.
+  // The limit is more than any device has and fits 64 bits.
   return static_cast<uint64_t>(std::min(std::ceil(bytes), 0x1p62));
 }
 

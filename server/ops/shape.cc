@@ -26,7 +26,7 @@ absl::Status CheckShape(absl::Span<const int64_t> shape, DType dtype, std::strin
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field,
                           absl::StrCat("extents must not be negative: ", ToString(shape)));
     }
-    // Extents of zero make the array empty but must not hide an overflow of the strides.
+    // An empty array must still report overflow of its strides, so count zero extents as one.
     overflow |= __builtin_mul_overflow(bytes, std::max<int64_t>(extent, 1), &bytes);
   }
   if (overflow) {

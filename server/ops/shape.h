@@ -17,26 +17,27 @@ inline constexpr int kMaxRank = 32;
 
 using Shape = std::vector<int64_t>;
 
-// `(2, 3)`.
+// Formats as `(2, 3)`.
 std::string ToString(absl::Span<const int64_t> shape);
 
-// That the rank is within kMaxRank, no extent negative and the elements' bytes fit int64.
+// Checks that the rank is at most kMaxRank, no extent is negative and the size in bytes fits int64.
 // SIZE_LIMIT or INVALID_FIELD at `field`.
 absl::Status CheckShape(absl::Span<const int64_t> shape, DType dtype, std::string_view field);
 
-// The type and shape that a request names, checked.
+// Reads and checks the type and shape of a request.
 absl::StatusOr<ArrayInfo> ReadSpec(const v1::ArraySpec& spec, std::string_view field);
 
-// nullopt when the number is unspecified; INVALID_FIELD when it names no type.
+// nullopt for unspecified; INVALID_FIELD if the number is no type.
 absl::StatusOr<std::optional<DType>> ReadDataType(int number, std::string_view field);
 
-// NumPy's broadcasting of all shapes together. SHAPE_MISMATCH at `field`.
+// Broadcasts all shapes together by NumPy's rule. SHAPE_MISMATCH at `field`.
 absl::StatusOr<Shape> BroadcastShapes(absl::Span<const Shape> shapes, std::string_view field);
 
-// The byte strides that make an array appear in `shape`, to which it is known to broadcast.
+// Returns the byte strides with which the array broadcasts to `shape`; the caller has checked that
+// it does.
 std::vector<int64_t> BroadcastStrides(const ArrayInfo& array, absl::Span<const int64_t> shape);
 
-// Axes from [-rank, rank) to [0, rank), none twice; sorted.
+// Converts axes from [-rank, rank) to [0, rank) and sorts them; duplicates are errors.
 absl::StatusOr<std::vector<int>> NormalizeAxes(absl::Span<const int32_t> axes, size_t rank,
                                                std::string_view field);
 

@@ -29,7 +29,7 @@ std::optional<DType> TypeNamed(absl::string_view name) {
   return std::nullopt;
 }
 
-// Reads the layout from its beginning to its end.
+// Parses the layout from beginning to end.
 class LayoutParser {
  public:
   LayoutParser(std::string_view text, std::string_view field) : text_(text), field_(field) {}

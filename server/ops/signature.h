@@ -9,11 +9,11 @@
 #include "absl/status/statusor.h"
 #include "server/store/dtype.h"
 
-// How clients write down what a function of theirs takes and gives. Errors are INVALID_FIELD at
-// `field`; nothing here is larger than the text.
+// Text signatures of client functions. Errors are INVALID_FIELD at `field`. Memory use is linear in
+// the text.
 namespace stride::ops {
 
-// Types between the arrows of `float32,int64->float64`: for each arrow one more group. Every group
+// The types between the arrows of `float32,int64->float64`, one group more than arrows. Every group
 // has at least one type.
 using TypeGroups = std::vector<std::vector<DType>>;
 absl::StatusOr<TypeGroups> ParseTypes(std::string_view text, std::string_view field);
@@ -22,18 +22,18 @@ absl::StatusOr<TypeGroups> ParseTypes(std::string_view text, std::string_view fi
 struct CoreLayout {
   struct Dimension {
     std::string name;              // as written, without `?`
-    std::optional<int64_t> fixed;  // its size, when it is a number
+    std::optional<int64_t> fixed;  // for a dimension written as a number
     bool optional = false;
   };
   std::vector<Dimension> dimensions;
   std::vector<std::vector<int>> operands;  // indices of dimensions; inputs, then outputs
   size_t num_inputs = 0;
 };
-// Also refused: a dimension of an output that no input has and that is not fixed, a name that is
-// optional in some places only, more operands or dimensions than a launch takes.
+// Also rejects an output dimension that is neither fixed nor in an input, a name that is optional
+// only in some places, and more operands or dimensions than a launch supports.
 absl::StatusOr<CoreLayout> ParseLayout(std::string_view text, std::string_view field);
 
-// A name as in C, of at most 63 bytes.
+// Returns whether the text is a C identifier of at most 63 bytes.
 bool IsIdentifier(std::string_view text);
 
 }  // namespace stride::ops

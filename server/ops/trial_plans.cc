@@ -7,7 +7,7 @@
 namespace stride::ops {
 namespace {
 
-// Enough that no axis is of length one, and little enough for 32-bit indices.
+// Large enough that no axis has length one, and small enough for 32-bit indices.
 constexpr int64_t kExtent = 4;
 constexpr int64_t kLength = 1024;
 
@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<wire::Code>> TrialCodes(const ClientFunction& functio
   if (!HasText(function)) return codes;
   const v1::Operation operation = UseOf(function);
   for (const ClientFunction::Loop& loop : function.loops) {
-    // Alone, so that no loop before it takes its types.
+    // Only this loop, so that no earlier loop matches its types.
     ClientFunction one = function;
     one.loops = {loop};
     const OneFunction table(one);

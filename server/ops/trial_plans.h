@@ -8,8 +8,9 @@
 
 namespace stride::ops {
 
-// The code of an ordinary use of the function, on contiguous arrays, for each of its loops: what
-// has to compile, and what later uses mostly are. None, when the function holds no text.
+// Returns the code of a typical use of the function on contiguous arrays for each loop. It checks
+// that a text compiles, and later uses mostly need the same code. Empty if the function has no
+// text.
 absl::StatusOr<std::vector<wire::Code>> TrialCodes(const ClientFunction& function);
 
 }  // namespace stride::ops

@@ -16,7 +16,7 @@ std::string Join(std::string_view field, const char* rest) {
   return absl::StrCat(std::string(field), ".", rest);
 }
 
-// A Python slice on an axis of `extent` elements: first element, number of elements.
+// A Python slice of an axis with `extent` elements: first element and number of elements.
 struct Range {
   int64_t first;
   int64_t count;
@@ -26,12 +26,12 @@ Range ResolveSlice(const v1::View::Slice& slice, int64_t extent, int64_t step) {
   int64_t low = step > 0 ? 0 : -1;
   int64_t high = step > 0 ? extent : extent - 1;
   auto resolve = [&](int64_t bound) {
-    if (bound < 0) bound += extent;  // extent >= 0: no overflow
+    if (bound < 0) bound += extent;  // extent >= 0, so this cannot overflow
     return std::clamp(bound, low, high);
   };
   int64_t start = slice.has_start() ? resolve(slice.start()) : (step > 0 ? low : high);
   int64_t stop = slice.has_stop() ? resolve(slice.stop()) : (step > 0 ? high : low);
-  // Magnitudes as unsigned, since -step overflows for the least integer.
+  // Unsigned magnitudes, since -step overflows for the smallest integer.
   uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
   int64_t distance = step > 0 ? stop - start : start - stop;
   if (distance <= 0) return {start, 0};
@@ -53,7 +53,7 @@ absl::StatusOr<ArrayInfo> DropAxis(ArrayInfo array, const v1::View::Slice& slice
   return array;
 }
 
-// With the one extent of -1 replaced by what is left.
+// Replaces the single extent of -1 by the remaining one.
 absl::StatusOr<Shape> InferExtent(const ArrayInfo& array, Shape shape, std::string_view field) {
   auto unknown = std::find(shape.begin(), shape.end(), -1);
   if (unknown == shape.end()) return shape;
@@ -70,8 +70,8 @@ absl::StatusOr<Shape> InferExtent(const ArrayInfo& array, Shape shape, std::stri
   return shape;
 }
 
-// NumPy's rule for reshaping without a copy: old and new axes are matched in runs of equal size,
-// and each old run must be evenly strided.
+// Reshapes without a copy by NumPy's rule: old and new axes are matched in runs of equal size, and
+// each old run must have even strides.
 std::optional<std::vector<int64_t>> ReshapeStrides(const ArrayInfo& array, const Shape& shape) {
   Shape old_shape;
   std::vector<int64_t> old_strides;
@@ -122,7 +122,7 @@ absl::StatusOr<ArrayInfo> ApplySlice(ArrayInfo array, const v1::View::Slice& sli
   Range range = ResolveSlice(slice, array.shape[axis], step);
   array.shape[axis] = range.count;
   if (range.count > 0) array.offset += range.first * array.strides[axis];
-  // A step is meaningless, and might overflow, with fewer than two elements.
+  // With fewer than two elements a stride is meaningless, and the product might overflow.
   if (range.count > 1) array.strides[axis] *= step;
   return array;
 }

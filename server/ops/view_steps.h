@@ -8,8 +8,8 @@
 
 namespace stride::ops {
 
-// One step of a view: the array as it looks afterwards, in the same buffer. Errors are below
-// `field`.
+// Applies one step of a view and returns the resulting array in the same buffer. Errors have paths
+// below `field`.
 absl::StatusOr<ArrayInfo> ApplySlice(ArrayInfo array, const v1::View::Slice& slice,
                                      std::string_view field);
 absl::StatusOr<ArrayInfo> ApplyTranspose(ArrayInfo array, const v1::View::Transpose& transpose,

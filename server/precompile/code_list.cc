@@ -18,8 +18,8 @@ namespace {
 using Reduction = v1::Reduction;
 using Shape = std::vector<int64_t>;
 
-// Longer than 15 along each axis, so that threads may go along any (ops::KeptContiguous), and
-// short, where they may not.
+// Extents of each axis: above 15, so that threads may run along any axis (ops::KeptContiguous), and
+// short ones.
 const Shape kLine = {100}, kMatrix = {20, 30}, kSmallMatrix = {3, 4};
 
 std::vector<DType> AllTypes() {
@@ -28,7 +28,7 @@ std::vector<DType> AllTypes() {
   return all;
 }
 
-// Types of most programs. Code of all types is much, or takes long to compile.
+// Common types. All types would make the code too large or too slow to compile.
 constexpr DType kCommonTypes[] = {DType::kBool,      DType::kUInt8,   DType::kInt32,
                                   DType::kInt64,     DType::kFloat32, DType::kFloat64,
                                   DType::kComplex128};
@@ -58,7 +58,7 @@ class CodeList {
     if (known_.insert(broker::SerializeCode(code)).second) codes_.push_back(std::move(code));
   }
 
-  // An operation without a loop of this type is refused by the planner and has no code.
+  // Skips operations without a loop of this type: the planner refuses them, so they need no code.
   void Add(const v1::Operation& given, const std::vector<ops::Input>& inputs,
            const ops::Input& existing = {}) {
     v1::Operation operation = given;
@@ -70,7 +70,7 @@ class CodeList {
 
   static ops::Input Array(DType dtype, const Shape& shape) { return Contiguous(dtype, shape); }
 
-  // Plain reductions serve all types and layouts; these need no copy of the values.
+  // Plain reductions serve all types and layouts; the following avoid a copy of the values.
   void AddReductions() {
     const std::vector<DType> types =
         is_cuda_ ? std::vector<DType>(std::begin(kCommonTypes), std::end(kCommonTypes))
@@ -94,7 +94,7 @@ class CodeList {
     if (is_cuda_) add(kSmallMatrix, {0});
   }
 
-  // Reductions of values as they lie in memory, which block loops prepare and finish.
+  // Reductions of values in memory; block loops prepare their inputs and finish their results.
   void AddPlainReductions() {
     using Code = wire::ReduceCode;
     for (int combine = Code::COMBINE_ADD; combine <= Code::COMBINE_MOMENTS; ++combine) {
@@ -102,7 +102,7 @@ class CodeList {
       const bool logical =
           combine == Code::COMBINE_LOGICAL_OR || combine == Code::COMBINE_LOGICAL_AND;
       for (DType dtype : AllTypes()) {
-        // Floats of 16 bits accumulate in 32.
+        // 16-bit floats accumulate in 32 bits.
         if (ops::ComputeType(dtype) != dtype || (logical && !IsBool(dtype))) continue;
         if (combine == Code::COMBINE_MOMENTS && !IsFloat(dtype) && !IsComplex(dtype)) continue;
         AddPlainReduction(static_cast<Code::Combine>(combine), static_cast<int32_t>(dtype));
@@ -243,7 +243,7 @@ class CodeList {
     }
   }
 
-  // Arrays, and one number.
+  // Scatters of an array and of a scalar.
   void AddScatters(v1::Operation scatter, DType dtype) {
     const ops::Input line = Array(dtype, kLine), matrix = Array(dtype, kMatrix),
                      places = Array(DType::kInt64, kLine), number = Array(dtype, {});
@@ -290,7 +290,7 @@ class CodeList {
       matmul.mutable_matmul()->mutable_right()->set_handle(2);
       Add(matmul, {Array(dtype, {20, 30}), Array(dtype, {30, 20})});
     }
-    // A vector by a vector is a reduction, and one by a matrix may be.
+    // A vector-vector product is a reduction, and a vector-matrix product may be one.
     v1::Operation dot;
     dot.mutable_matmul()->mutable_left()->set_handle(1);
     dot.mutable_matmul()->mutable_right()->set_handle(2);
@@ -311,9 +311,8 @@ class CodeList {
     }
   }
 
-  // By blocks each element would compute a generator's block of its own. What a client passes, such
-  // as a key or a range, is a constant of the launch; those that change nothing have no
-  // instruction.
+  // Block loops would compute a whole generator block per element. Client values such as a key or a
+  // range are launch constants; constants without effect produce no instruction.
   void AddRandom() {
     v1::Operation operation;
     auto* random = operation.mutable_creation()->mutable_random();

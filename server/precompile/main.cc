@@ -1,5 +1,5 @@
-// stride-precompile: compiles the operations of code_list.h with a build's own compilers, into a
-// folder that daemons read (broker/precompiled_modules.h). Run when the product is built.
+// stride-precompile: compiles the operations of code_list.h with the build's own compilers into a
+// folder that daemons read (broker/precompiled_modules.h). It runs while the product is built.
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,11 +29,11 @@ constexpr char kUsage[] =
     "stride-precompile --workers=DIR --output=DIR [--targets=TARGET,...] [--jobs=N]\n"
     "  TARGET: such as cpu:x86-64-v3 or cuda:sm_90; its kind's worker must be in the folder.\n";
 
-// The block loops are the largest text by far.
+// The block loops have by far the largest code.
 constexpr absl::Duration kTimeout = absl::Minutes(10);
 constexpr absl::Duration kListTimeout = absl::Seconds(60);
 constexpr uint64_t kNoBound = uint64_t{1} << 40;
-// The folder's share of the product.
+// Size limit of the folder in the product.
 constexpr uint64_t kMaxBytes = 40'000'000;
 
 struct Options {
@@ -59,7 +59,7 @@ bool Parse(int argc, char** argv, Options* options) {
   return !options->workers.empty() && !options->output.empty();
 }
 
-// Compilations in flight and what came of them.
+// Compilations in flight and their results.
 class Progress {
  public:
   void Begin() {
@@ -71,11 +71,11 @@ class Progress {
     --num_waiting_;
     if (module.ok()) {
       files_.insert(broker::ModuleFileName((*module)->key));
-    } else if (!absl::IsUnimplemented(module.status())) {  // this kind of device cannot run it
+    } else if (!absl::IsUnimplemented(module.status())) {  // unsupported by this device kind
       first_error_.Update(module.status());
     }
   }
-  // The names of the files.
+  // Waits for all compilations and returns the file names.
   absl::StatusOr<std::set<std::string>> Wait() {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(
@@ -91,10 +91,10 @@ class Progress {
   absl::Status first_error_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Files of this build that exist already stay.
+// Keeps files that this build already compiled.
 absl::StatusOr<std::set<std::string>> CompileAll(const Options& options) {
   broker::Spawner spawner(broker::WorkerEnvironment());
-  // The build's own text: no sandbox, so that a build needs no rights for one.
+  // No sandbox: the build compiles only its own text, and a sandbox would need privileges.
   broker::SandboxPolicy sandbox;
   sandbox.mode = broker::SandboxPolicy::Mode::kOff;
   auto found = broker::Discover(options.workers, kListTimeout, sandbox, &spawner);
@@ -141,7 +141,7 @@ int Main(int argc, char** argv) {
     if (files->count(entry.path().filename()) > 0) {
       bytes += entry.file_size();
     } else {
-      fs::remove(entry.path());  // of an earlier build
+      fs::remove(entry.path());  // from an earlier build
     }
   }
   std::printf("%zu modules, %.1f MB in %s\n", files->size(), static_cast<double>(bytes) / 1e6,

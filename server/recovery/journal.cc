@@ -14,7 +14,7 @@ namespace {
 using RecordHeader = JournalFile::RecordHeader;
 using BatchHeader = JournalFile::BatchHeader;
 
-// Below this it does not pay to move what is alive.
+// Below this size compaction does not pay.
 constexpr uint64_t kCompactFrom = JournalFile::kSmallestFile / 4 * 3;
 
 }  // namespace
@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(keeper::Keeper* keeper,
   journal->other_ = *std::move(second);
   journal->file_.SetGeneration(1);
   journal->end_ = JournalFile::kFirstBatch;
-  // The second before the first: whoever finds a valid one finds both.
+  // Store the second file first: a valid first file then implies both.
   if (absl::Status status = journal->StoreFile(1, journal->other_); !status.ok()) return status;
   if (absl::Status status = journal->StoreFile(0, journal->file_); !status.ok()) return status;
   return journal;
@@ -55,7 +55,7 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(keeper::Keeper* keeper,
   JournalFile files[2];
   UniqueFd* descriptors[2] = {&first, &second};
   for (int i = 0; i < 2; ++i) {
-    // It may have been the newer one.
+    // The missing file may have been the newer one.
     if (!descriptors[i]->valid())
       return absl::DataLossError(
           absl::StrCat("the journal is damaged: ", FileName(name, i), " is missing"));
@@ -98,7 +98,7 @@ char* Journal::Append(uint64_t key, uint32_t size, bool erased) {
   in_batch_ = true;
   RecordHeader header{key, erased ? JournalFile::kErased : size, 0};
   std::memcpy(file_.at(begin), &header, sizeof(header));
-  // What is not written of the last word is part of the checksum.
+  // The checksum includes the padding of the last word.
   if (size % 8 != 0) std::memset(file_.at(end - 8), 0, 8);
   end_ = end;
   return file_.at(bytes);
@@ -136,7 +136,7 @@ void Journal::Compact() {
   STRIDE_CRASH_POINT("journal.before_compaction");
   other_.Clear();
   if (!other_.Grow(JournalFile::kFirstBatch + sizeof(BatchHeader) + live_bytes_).ok())
-    return;  // goes on as it is
+    return;  // compaction is optional
   uint64_t begin = JournalFile::kFirstBatch;
   uint64_t position = begin + sizeof(BatchHeader);
   index_.ForEach([&](uint64_t key, RecordIndex::Place& place) {

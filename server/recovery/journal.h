@@ -17,40 +17,40 @@
 
 namespace stride::recovery {
 
-// Books, as records by key, in memory that a keeper holds: they outlive this process, though not
-// the machine. What is set and erased between two commits is seen by a reader as a whole or not at
-// all. Costs no system call but when it grows.
+// Records by key in memory that an FdStore holds: they survive this process, but not the machine.
+// All changes between two commits become visible to a reader together or not at all. Costs no
+// system call except to grow.
 //
-// There are two files. One is written, each batch behind the last; when most of it is stale, what
-// is not goes to the other, which then has the higher generation. Not thread-safe.
+// There are two files. Batches are appended to one. When most of it is stale, the live records are
+// copied to the other, which then gets the higher generation. Not thread-safe.
 class Journal {
  public:
-  // At the keeper, of the first and the second file.
+  // Name at the FdStore of the first (0) or second (1) file.
   static std::string FileName(const std::string& journal, int file);
 
-  // An empty one, stored with the keeper, which must outlive it.
+  // Creates an empty journal and stores it with `keeper`, which must outlive it.
   static absl::StatusOr<std::unique_ptr<Journal>> Create(keeper::Keeper* keeper,
                                                          const std::string& name);
-  // The one that an earlier process left in these files, to be read and gone on with. DATA_LOSS
-  // when anything in it is not as it was written, or a file is missing (an invalid descriptor);
-  // nothing of it is believed then.
+  // Opens the journal that an earlier process left in these files, for reading and further writes.
+  // DATA_LOSS when a file is missing (an invalid descriptor) or a checksum is wrong; no record is
+  // used then.
   static absl::StatusOr<std::unique_ptr<Journal>> Open(keeper::Keeper* keeper,
                                                        const std::string& name, UniqueFd first,
                                                        UniqueFd second);
 
-  // Room for a record of this size under the key, in place of what it had; to be filled before the
-  // next call.
+  // Sets the key's record and returns room for its bytes, to be filled before the next call.
+  // nullptr after an error, which Commit reports.
   char* Set(uint64_t key, uint32_t size);
   void Set(uint64_t key, std::string_view bytes);
   void Erase(uint64_t key);
   bool Has(uint64_t key) const { return index_.Find(key) != nullptr; }
 
-  // Makes what was set and erased since visible, at once. An error (no memory) is for good: the
-  // files then hold what the last good commit left.
+  // Makes all changes since the last commit visible at once. An error (no memory) is permanent: the
+  // files then hold the last good commit.
   absl::Status Commit();
-  // Gives back memory that a time of more work has left. To be called once in a second or so: what
-  // was not needed for some of them goes, since to have it anew for the next batches takes longer
-  // than to write them. Between batches.
+  // Returns memory that a busier time has left to the kernel. Call about once a second, between
+  // batches. The size decays over several calls, since new pages for the next batches cost more
+  // than writing them.
   void Trim();
 
   void ForEach(const std::function<void(uint64_t key, std::string_view bytes)>& visit) const;
@@ -59,12 +59,12 @@ class Journal {
   uint64_t live_bytes() const { return live_bytes_; }
   uint64_t generation() const { return file_.generation(); }
 
-  // How often a process began to recover from this journal since one was done with it: a number
-  // that grows means that recovery itself kills the daemon.
+  // Number of processes that began to recover from this journal since the last successful recovery.
+  // A growing number means that recovery itself kills the daemon.
   uint32_t CountAttempt() { return file_.CountAttempt(); }
   void ResetAttempts() { file_.ResetAttempts(); }
 
-  // A successor does not find it. Any thread.
+  // Removes both files from the FdStore, so that a later daemon does not find them. Any thread.
   void LetGo();
 
  private:
@@ -79,9 +79,9 @@ class Journal {
   const std::string name_;
   JournalFile file_, other_;
   RecordIndex index_;
-  uint64_t live_bytes_ = 0;  // of records, their headers included
-  uint64_t end_ = 0;         // of what was appended
-  uint64_t wanted_ = 0;      // the largest file of late, in bytes
+  uint64_t live_bytes_ = 0;  // bytes of live records, headers included
+  uint64_t end_ = 0;         // end of the appended batch
+  uint64_t wanted_ = 0;      // recent largest file size in bytes, decaying
   bool in_batch_ = false;
   absl::Status broken_;
 };

@@ -102,7 +102,7 @@ void JournalFile::Shrink(uint64_t size) {
   if (map == MAP_FAILED) return;
   map_ = static_cast<char*>(map);
   size_ = size;
-  // Where it fails there is just more than is needed.
+  // On failure the file is larger than necessary, which is harmless.
   if (ftruncate(fd_.get(), static_cast<off_t>(size)) != 0) return;
 }
 

@@ -39,7 +39,7 @@ class JournalFile {
   ~JournalFile();
 
   static absl::StatusOr<JournalFile> Create(uint64_t size = kSmallestFile);
-  // Maps what is there. DATA_LOSS when it is no journal's file.
+  // Maps an existing file. DATA_LOSS when it is not a journal file.
   static absl::StatusOr<JournalFile> Open(UniqueFd fd);
 
   bool valid() const { return map_ != nullptr; }
@@ -49,22 +49,22 @@ class JournalFile {
   uint64_t generation() const;
   uint64_t committed() const;
 
-  // At least `size` bytes; pointers into the file are void afterwards.
+  // Grows the file to at least `size` bytes; invalidates pointers into it.
   absl::Status Grow(uint64_t size);
-  // Gives memory back; only while nothing beyond is committed.
+  // Returns memory beyond `size` to the kernel; nothing beyond may be committed.
   void Shrink(uint64_t size);
 
   // Seals the records in [begin + sizeof(BatchHeader), end) as a batch and makes it visible.
   void Commit(uint64_t begin, uint64_t end);
-  // Empties it; not valid until SetGeneration.
+  // Empties the file; it is not valid until SetGeneration.
   void Clear();
   void SetGeneration(uint64_t generation);
 
   uint32_t CountAttempt();
   void ResetAttempts();
 
-  // Every committed record in order; `offset` and `size` tell where its bytes are. Checks
-  // everything first to last; DATA_LOSS at the first thing that is not as it was written.
+  // Calls `record` with each committed record in order; its bytes are `size` bytes at `offset`.
+  // Verifies each batch first; DATA_LOSS at the first wrong checksum or size.
   absl::Status Read(const std::function<void(uint64_t key, bool erased, uint64_t offset,
                                              uint32_t size)>& record) const;
 

@@ -1,22 +1,19 @@
 #include "server/recovery/journals.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/base/crash_point.h"
 #include "server/recovery/key.h"
 
 namespace stride::recovery {
 namespace {
 
-// As the only one was called when there was one.
 constexpr char kCommonName[] = "journal";
 
 std::string NameOf(int stripe) { return absl::StrCat(kCommonName, "-s", stripe); }
 
-// In the common one once all of the stripes are stored; tells their number.
+// A record of the common journal, set once all journals are stored. Its id is their number.
 constexpr uint64_t kStripesKey = Key(Kind::kStripes, kNumStripes);
 
 absl::StatusOr<std::unique_ptr<Journal>> OpenNamed(keeper::Keeper* keeper, const std::string& name,
@@ -41,23 +38,14 @@ absl::StatusOr<std::unique_ptr<Journals>> Journals::Create(keeper::Keeper* keepe
   auto common = Journal::Create(keeper, kCommonName);
   if (!common.ok()) return common.status();
   journals->common_ = *std::move(common);
-  if (absl::Status status = journals->CreateStripes(); !status.ok()) return status;
-  if (absl::Status status = journals->Complete(); !status.ok()) return status;
-  return journals;
-}
-
-absl::Status Journals::CreateStripes() {
   for (int stripe = 0; stripe < kNumStripes; ++stripe) {
-    auto journal = Journal::Create(keeper_, NameOf(stripe));
+    auto journal = Journal::Create(keeper, NameOf(stripe));
     if (!journal.ok()) return journal.status();
-    stripes_[stripe] = *std::move(journal);
+    journals->stripes_[stripe] = *std::move(journal);
   }
-  return absl::OkStatus();
-}
-
-absl::Status Journals::Complete() {
-  common_->Set(kStripesKey, "");
-  return common_->Commit();
+  journals->common_->Set(kStripesKey, "");
+  if (absl::Status status = journals->common_->Commit(); !status.ok()) return status;
+  return journals;
 }
 
 absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(keeper::Keeper* keeper,
@@ -69,20 +57,19 @@ absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(keeper::Keeper* keeper,
   auto common = OpenNamed(keeper, kCommonName, kept);
   if (!common.ok()) return common.status();
   journals->common_ = *std::move(common);
-  journals->of_one_ = true;
+  bool complete = false, empty = true;
   absl::Status status;
   journals->common_->ForEach([&](uint64_t key, std::string_view) {
-    if (KindOf(key) != Kind::kStripes) return;
-    journals->of_one_ = false;
-    if (key != kStripesKey)
+    empty = false;
+    complete = complete || key == kStripesKey;
+    if (KindOf(key) == Kind::kStripes && key != kStripesKey)
       status = absl::DataLossError(
           absl::StrCat("the journal is of a version with ", IdOf(key), " stripes"));
   });
   if (!status.ok()) return status;
-  if (journals->of_one_) {
-    if (status = journals->CreateStripes(); !status.ok()) return status;
-    return journals;
-  }
+  // Create writes kStripesKey before any other record.
+  if (empty) return absl::NotFoundError("");
+  if (!complete) return absl::DataLossError("the journal does not name the number of its stripes");
   for (int stripe = 0; stripe < kNumStripes; ++stripe) {
     auto journal = OpenNamed(keeper, NameOf(stripe), kept);
     if (!journal.ok()) return journal.status();
@@ -100,23 +87,6 @@ void Journals::ForEach(const std::function<void(uint64_t, std::string_view)>& vi
 
 void Journals::Erase(uint64_t key) {
   for (const auto& journal : stripes_) journal->Erase(key);
-}
-
-absl::Status Journals::DealOut(const std::function<int(uint64_t)>& stripe_of) {
-  std::vector<uint64_t> keys;
-  common_->ForEach([&](uint64_t key, std::string_view bytes) {
-    keys.push_back(key);
-    if (const int stripe = stripe_of(key); stripe != kNobody) stripes_[stripe]->Set(key, bytes);
-  });
-  for (const auto& journal : stripes_) {
-    if (absl::Status status = journal->Commit(); !status.ok()) return status;
-  }
-  STRIDE_CRASH_POINT("journals.dealt_out");
-  // Until here the common one has all; from here on nothing.
-  for (uint64_t key : keys) common_->Erase(key);
-  if (absl::Status status = Complete(); !status.ok()) return status;
-  of_one_ = false;
-  return absl::OkStatus();
 }
 
 void Journals::LetGo() {

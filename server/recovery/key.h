@@ -12,7 +12,7 @@ enum class Kind : uint8_t {
   kSession = 1,
   kArray = 2,
   kBuffer = 3,
-  kInlineBytes = 4,  // of a buffer that is on no device yet: its plain content
+  kInlineBytes = 4,  // plain content of a buffer that is on no device yet
   kArena = 5,
   kWorker = 6,
   kTask = 7,
@@ -20,18 +20,18 @@ enum class Kind : uint8_t {
   kTaskResult = 9,
   kJob = 10,
   kModule = 11,
-  kReadingDisk = 12,  // nothing of it: what is on disk has not been read as a whole
+  kReadingDisk = 12,  // no id: the saved state on disk has not been read completely
   kFunction = 13,
   kProgram = 14,
   kReplay = 15,
-  kStripes = 16,  // the journals of so many stripes are there
+  kStripes = 16,  // the id is the number of partitions whose journals exist
 };
 
 constexpr uint64_t Key(Kind kind, uint64_t id) { return static_cast<uint64_t>(kind) << 56 | id; }
 constexpr Kind KindOf(uint64_t key) { return static_cast<Kind>(key >> 56); }
 constexpr uint64_t IdOf(uint64_t key) { return key & ((uint64_t{1} << 56) - 1); }
 
-// Names of descriptors at the keeper.
+// Names of descriptors at the FdStore.
 inline std::string ArenaName(uint64_t id) { return absl::StrCat("arena-", id); }
 inline std::string StatusPageName(uint64_t worker) { return absl::StrCat("page-", worker); }
 inline std::string ProcessName(uint64_t worker) { return absl::StrCat("process-", worker); }

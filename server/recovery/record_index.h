@@ -12,23 +12,23 @@
 
 namespace stride::recovery {
 
-// Where each record of a journal is, by key. Keys are kinds with ids that are counted up (key.h),
-// and most go soon after they came: so places lie in pages of neighbours, and which page was asked
-// for lately is remembered, also that there is none. A plain hash table of such keys is a miss of
-// the caches for each, and is full of the traces of those that have gone. Not thread-safe.
+// Position of each record of a journal, by key. Keys are kinds with ids that count up (key.h), and
+// most are erased soon after insertion. So positions lie in pages of neighbouring keys, and
+// recently used pages, also absent ones, are cached. A plain hash table of such keys costs a cache
+// miss for each and fills with tombstones. Not thread-safe.
 class RecordIndex {
  public:
   struct Place {
-    uint64_t offset = 0;  // of the bytes
+    uint64_t offset = 0;  // offset of the bytes in the file
     uint32_t size = 0;
   };
 
-  // Null: there is none. Good until the next change.
+  // Null: there is none. Valid until the next change.
   Place* Find(uint64_t key) const {
     Page* page = PageOf(key);
     return page != nullptr && (page->used & Bit(key)) != 0 ? &page->places[key % kPage] : nullptr;
   }
-  // Made where there is none; true: it is new.
+  // Inserts the key if it is absent; true: it is new.
   std::pair<Place*, bool> Insert(uint64_t key) {
     Page* page = PageOf(key);
     if (page == nullptr) {
@@ -40,7 +40,7 @@ class RecordIndex {
     if (is_new) ++size_;
     return {&page->places[key % kPage], is_new};
   }
-  // One that is not there may be given.
+  // The key may be absent.
   void Erase(uint64_t key) {
     Page* page = PageOf(key);
     if (page == nullptr || (page->used & Bit(key)) == 0) return;
@@ -66,7 +66,7 @@ class RecordIndex {
   }
 
  private:
-  static constexpr uint64_t kPage = 32;  // the bits of Page::used
+  static constexpr uint64_t kPage = 32;  // number of bits of Page::used
   static constexpr size_t kRemembered = 64;
   static constexpr size_t kMostSpare = 1024;
   struct Page {
@@ -84,7 +84,7 @@ class RecordIndex {
     spare_.pop_back();
     return page;
   }
-  // Kinds, in the upper byte, and ids apart.
+  // Separates kinds (the upper byte) and ids.
   Lately& Remembered(uint64_t key) const {
     return lately_[(key / kPage ^ (key >> 56) * 7) % kRemembered];
   }
@@ -99,7 +99,7 @@ class RecordIndex {
 
   absl::flat_hash_map<uint64_t, std::unique_ptr<Page>> pages_;  // by key / kPage
   mutable std::array<Lately, kRemembered> lately_;
-  std::vector<std::unique_ptr<Page>> spare_;  // empty ones
+  std::vector<std::unique_ptr<Page>> spare_;  // empty pages for reuse
   size_t size_ = 0;
 };
 

@@ -38,8 +38,8 @@ class OmittedFields {
 };
 
 // The entries of a map by tenant and id that come after the id `token`: one more than a page has.
-// `share` makes of an entry what holds it without the lock. In a section this is all that a list
-// does.
+// `share` makes of an entry what holds it after the transaction. In a transaction this is all that
+// a list does.
 template <typename Map, typename Share>
 auto EntriesAfter(const Map& map, const TenantId& tenant, const std::string& token, int page_size,
                   Share share) {

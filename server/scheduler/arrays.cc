@@ -14,6 +14,7 @@
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/sharded.h"
 #include "server/scheduler/sharded_transfers.h"
 #include "server/scheduler/shared_by_copy.h"
@@ -88,7 +89,8 @@ void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted) {
   task.on_done.push_back([notify](const absl::Status&) { notify(); });
 }
 
-absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Scheduler* scheduler,
+absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(TenantTransaction& transaction,
+                                                                Core* core, Scheduler* scheduler,
                                                                 Operations* operations,
                                                                 const TenantId& tenant,
                                                                 ArrayPtr array, bool of_body) {
@@ -100,13 +102,13 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(Core* core, Sche
   task->piece = task->of_body = of_body;
   if (!array->status().ok()) return array->status();
   if (!array->info->IsContiguous()) {
-    auto contiguous = operations->MakeContiguous(tenant, array);
+    auto contiguous = operations->MakeContiguous(transaction, tenant, array);
     if (!contiguous.ok()) return contiguous.status();
     array = *contiguous;
   }
   task->uses.push_back({.buffer = array->buffer, .read = true, .held = of_body});
   NotifyOnce(*task, granted);
-  if (absl::Status status = scheduler->Enqueue(task); !status.ok()) return status;
+  if (absl::Status status = scheduler->Enqueue(transaction, task); !status.ok()) return status;
   return std::make_shared<ReadAccess>(core, scheduler, std::move(task), std::move(array),
                                       std::move(granted));
 }
@@ -117,8 +119,8 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Begin(Core* core, Schedu
                                                               ArrayPtr array, SteadyTime deadline) {
   absl::StatusOr<std::shared_ptr<ReadAccess>> access = nullptr;
   {
-    Locked lock(*core, tenant);
-    access = Enqueue(core, scheduler, operations, tenant, std::move(array));
+    TenantTransaction transaction(*core, tenant);
+    access = Enqueue(transaction, core, scheduler, operations, tenant, std::move(array));
   }
   if (!access.ok()) return access.status();
   if (absl::Status status = (*access)->Await(deadline); !status.ok()) return status;
@@ -130,14 +132,14 @@ absl::Status ReadAccess::Await(SteadyTime deadline) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed before the array was ready");
   }
-  Locked lock(*core_, task_->tenant);
+  TenantTransaction transaction(*core_, task_->tenant);
   if (task_->state == TaskState::kDone && !task_->result.ok()) return task_->result;
   return array_->status();
 }
 
 ReadAccess::~ReadAccess() {
-  Locked lock(*core_, task_->tenant);
-  scheduler_->Finish(task_, absl::OkStatus());
+  TenantTransaction transaction(*core_, task_->tenant);
+  scheduler_->Finish(transaction, task_, absl::OkStatus());
 }
 
 absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
@@ -161,20 +163,20 @@ absl::StatusOr<v1::Array> Arrays::Create(const TenantId& tenant,
     fill.add_outputs()->set_name(name->ToString());
   }
   if (request.has_sharding()) *fill.mutable_outputs(0)->mutable_sharding() = request.sharding();
-  auto accepted = operations_->Submit(tenant, session, fill, SteadyTime::InfiniteFuture());
+  auto accepted = operations_->Accept(tenant, session, fill, SteadyTime::InfiniteFuture());
   if (!accepted.ok()) return accepted.status();
-  Locked lock(*core_);
+  TenantTransaction transaction(*core_, tenant);
   accepted->outputs[0]->expire_time = *expire;
-  core_->recorder.Changed(accepted->outputs[0]);
-  if (core_->durability != nullptr) core_->durability->Changed(*accepted->outputs[0]);
+  core_->recorder->Changed(transaction, accepted->outputs[0]);
+  if (core_->durability != nullptr) core_->durability->Changed(transaction, *accepted->outputs[0]);
   return Describe(*core_, *accepted->outputs[0]);
 }
 
 absl::StatusOr<v1::Array> Arrays::Get(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseArrayName(name, "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_, tenant);
-  auto array = core_->catalogue.FindArray(tenant, *parsed, core_->Now());
+  TenantTransaction transaction(*core_, tenant);
+  auto array = core_->catalogue.FindArray(transaction, tenant, *parsed, core_->Now());
   if (!array.ok()) return array.status();
   return Describe(*core_, **array);
 }
@@ -184,11 +186,11 @@ absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant,
   auto page_size = PageSize(request.page_size());
   if (!page_size.ok()) return page_size.status();
   v1::ListArraysResponse response;
-  Locked lock(*core_, tenant);
-  auto found = core_->catalogue.ListArrays(tenant, request.parent(), *page_size,
+  TenantTransaction transaction(*core_, tenant);
+  auto found = core_->catalogue.ListArrays(transaction, tenant, request.parent(), *page_size,
                                            request.page_token(), core_->Now());
   if (!found.ok()) return found.status();
-  // As they are at one moment, and so with the lock: of its own tenants alone, and no more than a
+  // As they are at one moment, and so in the transaction: of its own tenants alone, no more than a
   // page has.
   WritePage(
       *found, *page_size,
@@ -203,48 +205,55 @@ absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
   uint64_t before = 0, after = 0;  // of changes on their way to the disk
   auto last = [&] { return core_->durability != nullptr ? core_->durability->last() : 0; };
   absl::Status status;
-  {
-    Locked lock(*core_);
+  auto remove = [&](TenantTransaction& transaction) {
     before = last();
-    status = Remove(tenant, *parsed);
+    status = Remove(transaction, tenant, *parsed);
     after = last();
+  };
+  if (parsed->session.empty()) {
+    GlobalTransaction transaction(*core_);
+    remove(transaction);
+  } else {
+    TenantTransaction transaction(*core_, tenant);
+    remove(transaction);
   }
   // What was deleted stays so.
   if (after != before) core_->durability->Await(after);
   return status;
 }
 
-// Caller holds the lock.
-absl::Status Arrays::Remove(const TenantId& tenant, const session::ArrayName& name) {
-  auto removed = core_->catalogue.RemoveArray(tenant, name, core_->Now());
+absl::Status Arrays::Remove(TenantTransaction& transaction, const TenantId& tenant,
+                            const session::ArrayName& name) {
+  auto removed = core_->catalogue.RemoveArray(transaction, tenant, name, core_->Now());
   if (!removed.ok()) return removed.status();
   for (const ArrayPtr& part : PartsOf(*removed)) {
     auto receiving = std::exchange(part->receiving, nullptr);
     if (receiving == nullptr) continue;
-    scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access),
+    scheduler_->Finish(transaction, std::static_pointer_cast<Task>(receiving->access),
                        MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
                                  "the array was deleted during its upload"));
   }
   return absl::OkStatus();
 }
 
-int Arrays::HomeDevice(const TenantId& tenant, const session::ArrayName& name, int64_t bytes) {
+int Arrays::HomeDevice(TenantTransaction& transaction, const TenantId& tenant,
+                       const session::ArrayName& name, int64_t bytes) {
   std::shared_ptr<session::Session> session;
   if (!name.session.empty()) {
-    auto found = core_->catalogue.FindSession(tenant, name.session, core_->Now());
+    auto found = core_->catalogue.FindSession(transaction, tenant, name.session, core_->Now());
     if (found.ok()) session = *found;
   }
   auto room = [&](int device) {
     if (!scheduler_->health().Serves(device)) return INT64_MIN;
     return static_cast<int64_t>(scheduler_->memory().limit_bytes(device)) -
-           static_cast<int64_t>(scheduler_->memory().arena_bytes(device));
+           static_cast<int64_t>(scheduler_->memory().arena_bytes(transaction, device));
   };
   if (session != nullptr && session->home_device >= 0 && room(session->home_device) >= bytes)
     return session->home_device;
   int best = 0;
   for (size_t i = 1; i < core_->broker->devices().size(); ++i) {
-    double load = scheduler_->QueueSeconds(static_cast<int>(i)),
-           best_load = scheduler_->QueueSeconds(best);
+    double load = scheduler_->QueueSeconds(transaction, static_cast<int>(i)),
+           best_load = scheduler_->QueueSeconds(transaction, best);
     bool both_serve = room(i) != INT64_MIN && room(best) != INT64_MIN;
     bool better = both_serve && load != best_load ? load < best_load : room(i) > room(best);
     if (better) best = static_cast<int>(i);
@@ -253,11 +262,12 @@ int Arrays::HomeDevice(const TenantId& tenant, const session::ArrayName& name, i
   return best;
 }
 
-absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
+absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(TenantTransaction& transaction,
+                                                      const TenantId& tenant,
                                                       const session::ArrayName& name,
                                                       const v1::PutArrayRequest::Header& header,
                                                       const ArrayInfo& info) {
-  auto found = core_->catalogue.FindArray(tenant, name, core_->Now());
+  auto found = core_->catalogue.FindArray(transaction, tenant, name, core_->Now());
   if (found.ok()) {
     if (!IsReceiving(*found) && !header.overwrite()) {
       return MakeError(
@@ -291,10 +301,11 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
   if (!name.tenant.empty() && name.tenant != tenant.value) return found.status();
   auto expire = ExpireTime(header.has_ttl(), header.ttl(), name, core_->Now());
   if (!expire.ok()) return expire.status();
-  if (header.has_sharding()) return MakeShardedReceiver(tenant, name, header, info, *expire);
+  if (header.has_sharding())
+    return MakeShardedReceiver(transaction, tenant, name, header, info, *expire);
   int device = 0;
   if (header.device().empty()) {
-    device = HomeDevice(tenant, name, info.size_bytes());
+    device = HomeDevice(transaction, tenant, name, info.size_bytes());
   } else {
     auto asked = operations_->FindDevice(header.device());
     if (!asked.ok()) return asked.status();
@@ -313,15 +324,16 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(const TenantId& tenant,
   array->receiving->device = device;
   array->buffer->SetIncoming(true);
   std::shared_ptr<Task> task = MakeReceiver(*array);
-  if (absl::Status status = core_->catalogue.AddArray(tenant, name, array, core_->Now());
+  if (absl::Status status =
+          core_->catalogue.AddArray(transaction, tenant, name, array, core_->Now());
       !status.ok())
     return status;
-  if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) {
-    core_->catalogue.RemoveArray(tenant, name, core_->Now()).IgnoreError();
+  if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok()) {
+    core_->catalogue.RemoveArray(transaction, tenant, name, core_->Now()).IgnoreError();
     return status;
   }
   array->receiving->access = task;
-  NoteReceiving(array);
+  NoteReceiving(transaction, array);
   return array;
 }
 
@@ -335,7 +347,7 @@ std::shared_ptr<Task> Arrays::MakeReceiver(const session::Array& array) {
   return task;
 }
 
-void Arrays::RestoreReceiving(const ArrayPtr& array, int device,
+void Arrays::RestoreReceiving(GlobalTransaction& transaction, const ArrayPtr& array, int device,
                               const recovery::ReceivingRecord& record) {
   array->receiving = std::make_shared<session::Receiving>();
   array->receiving->device = device;
@@ -347,10 +359,10 @@ void Arrays::RestoreReceiving(const ArrayPtr& array, int device,
     array->receiving->ranges.Add(record.begin(i), record.end(i));
   }
   std::shared_ptr<Task> task = MakeReceiver(*array);
-  scheduler_->Restore(task);
-  scheduler_->Resume(task);
+  scheduler_->Restore(transaction, task);
+  scheduler_->Resume(transaction, task);
   array->receiving->access = task;
-  NoteReceiving(array);
+  NoteReceiving(transaction, array);
 }
 
 absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
@@ -382,8 +394,11 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
   {
     // A named array concerns more than its tenant; one that is spread, several devices.
     const bool plain = !name->session.empty() && !header.has_sharding();
-    const Locked lock = plain ? Locked(*core_, tenant) : Locked(*core_);
-    auto found = FindOrBeginReceiving(tenant, *name, header, *info);
+    std::optional<TenantTransaction> of_tenant;
+    std::optional<GlobalTransaction> of_all;
+    TenantTransaction& transaction =
+        plain ? of_tenant.emplace(*core_, tenant) : of_all.emplace(*core_);
+    auto found = FindOrBeginReceiving(transaction, tenant, *name, header, *info);
     if (!found.ok()) return found.status();
     array = *found;
     receiving = array->receiving;
@@ -411,7 +426,8 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginUpload(
   return upload;
 }
 
-absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
+absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(TenantTransaction& transaction,
+                                                     const TenantId& tenant,
                                                      const session::ArrayName& name,
                                                      const v1::PutArrayRequest::Header& header,
                                                      const ArrayInfo& info, SteadyTime expire) {
@@ -431,13 +447,13 @@ absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
     for (const ArrayPtr& part : parts) {
       auto receiving = std::exchange(part->receiving, nullptr);
       if (receiving != nullptr && receiving->access != nullptr)
-        scheduler_->Finish(std::static_pointer_cast<Task>(receiving->access), status);
+        scheduler_->Finish(transaction, std::static_pointer_cast<Task>(receiving->access), status);
     }
     return status;
   };
   for (size_t i = 0; i < num_parts; ++i) {
     if (i >= num_receivers) {
-      auto copy = operations_->CopyTo(tenant, parts[0], spread->devices[i]);
+      auto copy = operations_->CopyTo(transaction, tenant, parts[0], spread->devices[i]);
       if (!copy.ok()) return end_all(copy.status());
       parts.push_back(*std::move(copy));
       continue;
@@ -456,15 +472,17 @@ absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(const TenantId& tenant,
     part->buffer->SetIncoming(true);
     std::shared_ptr<Task> task = MakeReceiver(*part);
     parts.push_back(part);
-    if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return end_all(status);
+    if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok())
+      return end_all(status);
     part->receiving->access = task;
-    NoteReceiving(part);
+    NoteReceiving(transaction, part);
   }
   ArrayPtr whole = WholeOf(info, *spread, parts);
   whole->expire_time = expire;
   if (absl::Status status = operations_->CheckKept(whole, name); !status.ok())
     return end_all(status);
-  if (absl::Status status = core_->catalogue.AddArray(tenant, name, whole, core_->Now());
+  if (absl::Status status =
+          core_->catalogue.AddArray(transaction, tenant, name, whole, core_->Now());
       !status.ok())
     return end_all(status);
   return whole;
@@ -485,7 +503,7 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantI
   std::vector<Opened> opened(shards.parts.size());
   absl::Status status;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     const bool receives = IsReceiving(array);
     // All at once, so that two calls never wait for each other.
     for (size_t i = 0; i < shards.parts.size() && status.ok(); ++i) {
@@ -513,20 +531,20 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantI
       task->host_access = true;
       task->uses.push_back({.buffer = part->buffer, .read = true, .write = true});
       NotifyOnce(*task, opened[i].granted);
-      status = scheduler_->Enqueue(task);
+      status = scheduler_->Enqueue(transaction, task);
       if (status.ok()) opened[i].task = std::move(task);
     }
     if (!status.ok()) {
       for (const Opened& one : opened) {
-        if (one.task != nullptr) scheduler_->Cancel(one.task);
+        if (one.task != nullptr) scheduler_->Cancel(transaction, one.task);
       }
     }
   }
   if (!status.ok()) return status;
   auto cancel = [&](absl::Status why) {
-    Locked lock(*core_);
+    TenantTransaction transaction(*core_, tenant);
     for (const Opened& one : opened) {
-      if (one.task != nullptr) scheduler_->Cancel(one.task);
+      if (one.task != nullptr) scheduler_->Cancel(transaction, one.task);
     }
     return why;
   };
@@ -571,12 +589,12 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginOverwrite(const TenantId& t
   auto granted = std::make_shared<absl::Notification>();
   NotifyOnce(*task, granted);
   {
-    Locked lock(*core_, tenant);
-    if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;
+    TenantTransaction transaction(*core_, tenant);
+    if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok()) return status;
   }
   if (!stride::Await(*granted, deadline)) {
-    Locked lock(*core_);
-    scheduler_->Cancel(task);
+    TenantTransaction transaction(*core_, tenant);
+    scheduler_->Cancel(transaction, task);
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed while earlier work used the array");
   }
@@ -592,8 +610,8 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
   if (!name.ok()) return name.status();
   ArrayPtr array;
   {
-    Locked lock(*core_, tenant);
-    auto found = core_->catalogue.FindArray(tenant, *name, core_->Now());
+    TenantTransaction transaction(*core_, tenant);
+    auto found = core_->catalogue.FindArray(transaction, tenant, *name, core_->Now());
     if (!found.ok()) return found.status();
     array = *found;
     if (!array->status().ok()) return array->status();
@@ -630,14 +648,15 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
   if (array->shards != nullptr) {
     absl::StatusOr<std::shared_ptr<ShardedRead>> read = nullptr;
     {
-      Locked lock(*core_);
-      read = ShardedRead::Enqueue(core_, scheduler_, operations_, tenant, array, begin, end);
+      TenantTransaction transaction(*core_, tenant);
+      read = ShardedRead::Enqueue(transaction, core_, scheduler_, operations_, tenant, array, begin,
+                                  end);
     }
     if (!read.ok()) return read.status();
     if (absl::Status status = (*read)->Await(deadline); !status.ok()) return status;
     v1::Array description;
     {
-      Locked lock(*core_);
+      TenantTransaction transaction(*core_, tenant);
       description = Describe(*core_, *array);
     }
     return SharedByCopy((*read)->MakeDownload(std::move(description), deadline), std::move(region),
@@ -647,7 +666,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(const TenantId& 
   if (!access.ok()) return access.status();
   v1::Array description;
   {
-    Locked lock(*core_, tenant);
+    TenantTransaction transaction(*core_, tenant);
     description = Describe(*core_, *array);
   }
   return std::make_unique<ArrayDownload>(core_, scheduler_, *std::move(access),
@@ -665,11 +684,12 @@ absl::StatusOr<int64_t> Arrays::InlineSize(const session::Array& array) const {
                    size, ", limit: ", core_->options.max_inline_bytes));
 }
 
-std::optional<v1::InlineArray> Arrays::ReadAtOnce(const TenantId& tenant,
+std::optional<v1::InlineArray> Arrays::ReadAtOnce(TenantTransaction& transaction,
+                                                  const TenantId& tenant,
                                                   const session::Array& array) {
   if (array.shards != nullptr || array.buffer == nullptr || !array.status().ok() ||
       array.receiving != nullptr || array.buffer->writer != nullptr || array.buffer->loading ||
-      array.buffer->num_holders > 0 || scheduler_->IsMoving(array.buffer.get()) ||
+      array.buffer->num_holders > 0 || scheduler_->IsMoving(transaction, array.buffer.get()) ||
       !array.info->IsContiguous()) {
     return std::nullopt;
   }
@@ -692,9 +712,10 @@ absl::StatusOr<v1::InlineArray> Arrays::ReadForBody(const TenantId& tenant, Arra
   const int64_t size = array->info->size_bytes();
   absl::StatusOr<std::shared_ptr<ReadAccess>> access = nullptr;
   {
-    Locked lock(*core_, tenant);
-    access = ReadAccess::Enqueue(core_, scheduler_, operations_, tenant, std::move(array),
-                                 /*of_body=*/true);
+    TenantTransaction transaction(*core_, tenant);
+    access =
+        ReadAccess::Enqueue(transaction, core_, scheduler_, operations_, tenant, std::move(array),
+                            /*of_body=*/true);
   }
   if (!access.ok()) return access.status();
   absl::Status there = (*access)->Await(SteadyTime::InfiniteFuture());
@@ -764,34 +785,39 @@ class TakenShardedFetch : public InlineFetch {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InlineFetch>> Arrays::BeginFetch(const TenantId& tenant,
-                                                                const session::ArrayName& name) {
-  Locked lock(*core_, tenant);
-  auto array = core_->catalogue.FindArray(tenant, name, core_->Now());
+                                                                const std::string& session,
+                                                                uint64_t handle) {
+  auto id = session::ParseSessionName(session, "session");
+  if (!id.ok()) return id.status();
+  const session::ArrayName name{.session = *id, .handle = handle};
+  TenantTransaction transaction(*core_, tenant);
+  auto array = core_->catalogue.FindArray(transaction, tenant, name, core_->Now());
   if (!array.ok()) return array.status();
   if (!(*array)->status().ok()) return (*array)->status();
   auto size = InlineSize(**array);
   if (!size.ok()) return size.status();
   if ((*array)->shards != nullptr) {
-    auto read = ShardedRead::Enqueue(core_, scheduler_, operations_, tenant, *array, 0, *size);
+    auto read =
+        ShardedRead::Enqueue(transaction, core_, scheduler_, operations_, tenant, *array, 0, *size);
     if (!read.ok()) return read.status();
     return std::make_unique<TakenShardedFetch>(core_, tenant, *std::move(read), *size);
   }
-  auto access = ReadAccess::Enqueue(core_, scheduler_, operations_, tenant, *array);
+  auto access = ReadAccess::Enqueue(transaction, core_, scheduler_, operations_, tenant, *array);
   if (!access.ok()) return access.status();
   return std::make_unique<TakenFetch>(core_, scheduler_, tenant, *std::move(access), *size);
 }
 
-void Arrays::NoteReceiving(const ArrayPtr& array) {
+void Arrays::NoteReceiving(TenantTransaction& transaction, const ArrayPtr& array) {
   array->receiving->CountFor(*core_->accounts->ControlOf(array->buffer->tenant));
-  receiving_[core_->StripeFor(array->buffer->tenant)].push_back({array, array->receiving});
+  receiving_.Of(transaction, array->buffer->tenant).push_back({array, array->receiving});
 }
 
-void Arrays::EndLeases(SteadyTime now) {
-  core_->AssertAll();
-  for (auto& receiving : receiving_) EndLeases(receiving, now);
+void Arrays::EndLeases(GlobalTransaction& transaction, SteadyTime now) {
+  for (auto& receiving : receiving_.All(transaction)) EndLeases(transaction, receiving, now);
 }
 
-void Arrays::EndLeases(std::vector<Incoming>& receiving, SteadyTime now) {
+void Arrays::EndLeases(GlobalTransaction& transaction, std::vector<Incoming>& receiving,
+                       SteadyTime now) {
   for (Incoming& incoming : receiving) {
     auto task = std::static_pointer_cast<Task>(incoming.receiving->access);
     ArrayPtr array = incoming.array.lock();
@@ -799,8 +825,9 @@ void Arrays::EndLeases(std::vector<Incoming>& receiving, SteadyTime now) {
       // Nobody can go on with it, and work may wait for its bytes. No more than taken off the list
       // where it was complete.
       scheduler_->Finish(
-          task, MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
-                          "the array was released before its upload was complete"));
+          transaction, task,
+          MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
+                    "the array was released before its upload was complete"));
       incoming.receiving = nullptr;
       continue;
     }
@@ -811,11 +838,11 @@ void Arrays::EndLeases(std::vector<Incoming>& receiving, SteadyTime now) {
     if (array->receiving->num_calls > 0 || array->receiving->lease_end > now) continue;
     array->receiving = nullptr;
     scheduler_->Finish(
-        task,
+        transaction, task,
         MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,
                   "the upload was left incomplete and its lease has ended; put the array again"));
     array->buffer->KeepOnly(-1);  // the partial bytes
-    core_->recorder.Changed(array);
+    core_->recorder->Changed(transaction, array);
     incoming.receiving = nullptr;
   }
   std::erase_if(receiving, [](const Incoming& incoming) { return incoming.receiving == nullptr; });

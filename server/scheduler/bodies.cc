@@ -61,7 +61,7 @@ int64_t IntegerIn(const v1::InlineArray& array) {
 // never twice at a time, until there is something to wait for.
 class Operations::BodyRunner : public Conductor, public std::enable_shared_from_this<BodyRunner> {
  public:
-  // `resolved` has the operation's inputs. Caller holds the lock.
+  // `resolved` has the operation's inputs.
   BodyRunner(Operations* operations, TenantId tenant, const v1::Operation& operation,
              std::vector<Programs::Ready> bodies, const Resolved& resolved)
       : operations_(operations),
@@ -102,23 +102,23 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
 
   void Run() override { Advance(/*may_block=*/true); }
 
-  void Stop() override {
-    for (const auto& piece : flying_) scheduler_->Cancel(piece);
+  void Stop(TenantTransaction& transaction) override {
+    for (const auto& piece : flying_) scheduler_->Cancel(transaction, piece);
   }
 
  private:
   enum class Phase { kBegin, kCondition, kTrips, kCopies, kEnd };
-  // The next step of Advance, after it has released the lock.
+  // The next step of Advance, after its transaction.
   enum class Next { kGoOn, kRead, kStop, kWait, kEnded };
 
   void Advance(bool may_block) {
     while (true) {
       Next next;
       {
-        Locked lock(*core_, tenant_);
+        TenantTransaction transaction(*core_, tenant_);
         // Not reported, as a successor has its record.
         if (scheduler_->ending()) return;
-        next = Step();
+        next = Step(transaction);
       }
       switch (next) {
         case Next::kGoOn:
@@ -131,8 +131,8 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
           Read();
           break;
         case Next::kStop: {
-          Locked lock(*core_);
-          Stop();
+          TenantTransaction transaction(*core_, tenant_);
+          Stop(transaction);
           break;
         }
         case Next::kWait:
@@ -145,10 +145,10 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     core_->streams.Run([self = shared_from_this()] { self->Advance(/*may_block=*/true); });
   }
 
-  // --- with the lock ---
+  // --- in a transaction ---
 
-  Next Step() {
-    TakeEnded();
+  Next Step(TenantTransaction& transaction) {
+    TakeEnded(transaction);
     status_.Update(task_->stop);
     if (!status_.ok() && phase_ != Phase::kEnd) {
       phase_ = Phase::kEnd;
@@ -156,26 +156,26 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     }
     switch (phase_) {
       case Phase::kBegin:
-        status_.Update(Begin());
+        status_.Update(Begin(transaction));
         return Next::kGoOn;
       case Phase::kCondition:
-        return AwaitCondition();
+        return AwaitCondition(transaction);
       case Phase::kTrips:
-        return GoOn();
+        return GoOn(transaction);
       case Phase::kCopies:
-        status_.Update(CopyOutputs());
+        status_.Update(CopyOutputs(transaction));
         if (status_.ok()) phase_ = Phase::kEnd;
         return Next::kGoOn;
       case Phase::kEnd:
         if (!flying_.empty()) return WaitFor(flying_.back(), /*later=*/false);
-        End();
+        End(transaction);
         return Next::kEnded;
     }
     return Next::kEnded;
   }
 
   // Pieces that have ended.
-  void TakeEnded() {
+  void TakeEnded(TenantTransaction& transaction) {
     std::erase_if(flying_, [&](const std::shared_ptr<Task>& piece) {
       if (piece->state != TaskState::kDone) return false;
       task_->run_seconds += piece->run_seconds;
@@ -183,7 +183,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
       if (task_->begin_time == SteadyTime() && piece->begin_time != SteadyTime()) {
         task_->begin_time = piece->begin_time;
         if (task_->observer != nullptr)
-          core_->Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
+          transaction.Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
       }
       return true;
     });
@@ -200,17 +200,17 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     return Next::kWait;
   }
 
-  absl::Status Begin() {
+  absl::Status Begin(TenantTransaction& transaction) {
     if (condition_ != nullptr) {
       phase_ = Phase::kCondition;
-      return MakePlain(condition_);
+      return MakePlain(transaction, condition_);
     }
     phase_ = Phase::kTrips;
     const std::vector<ArrayInfo>& made = bodies_[0].plan->outputs;
     for (size_t j = carried_.size(); j < made.size(); ++j) {
       std::vector<int64_t> shape = made[j].shape;
       shape.insert(shape.begin(), count_);
-      auto stacked = MakeZeros(Contiguous(made[j].dtype, std::move(shape)));
+      auto stacked = MakeZeros(transaction, Contiguous(made[j].dtype, std::move(shape)));
       if (!stacked.ok()) return stacked.status();
       stacked_.push_back(*std::move(stacked));
     }
@@ -221,7 +221,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     return absl::OkStatus();
   }
 
-  Next AwaitCondition() {
+  Next AwaitCondition(TenantTransaction& transaction) {
     if (!condition_->status().ok()) {
       status_.Update(condition_->status());
       return Next::kGoOn;
@@ -231,18 +231,18 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
         !is_held && writer != nullptr)
       return WaitFor(writer, /*later=*/false);
     if (is_held) return Next::kRead;
-    auto bytes = operations_->read_at_once_(tenant_, *condition_);
+    auto bytes = operations_->reader_->ReadAtOnce(transaction, tenant_, *condition_);
     if (!bytes.has_value()) return Next::kRead;
-    Decide(IntegerIn(*bytes));
+    Decide(transaction, IntegerIn(*bytes));
     return Next::kGoOn;
   }
 
   // The value of the condition or the index.
-  void Decide(int64_t value) {
+  void Decide(TenantTransaction& transaction, int64_t value) {
     if (kind_ == v1::Operation::kBranch) {
       const auto last = static_cast<int64_t>(bodies_.size()) - 1;
       const auto chosen = static_cast<size_t>(std::clamp<int64_t>(value, 0, last));
-      auto made = LaunchBody(bodies_[chosen], constants_);
+      auto made = LaunchBody(transaction, bodies_[chosen], constants_);
       if (made.ok())
         carried_ = *std::move(made);
       else
@@ -255,19 +255,19 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
       return;
     }
     ArrayList inputs = constants_;
-    absl::Status ready = AddCarried(&inputs);
-    auto made = ready.ok() ? LaunchBody(bodies_[0], std::move(inputs)) : ready;
+    absl::Status ready = AddCarried(transaction, &inputs);
+    auto made = ready.ok() ? LaunchBody(transaction, bodies_[0], std::move(inputs)) : ready;
     if (!made.ok()) {
       status_.Update(made.status());
       return;
     }
     condition_ = (*made)[0];
     carried_.assign(made->begin() + 1, made->end());
-    status_.Update(MakePlain(condition_));
+    status_.Update(MakePlain(transaction, condition_));
   }
 
   // For a loop with a count.
-  Next GoOn() {
+  Next GoOn(TenantTransaction& transaction) {
     for (const ArrayPtr& array : carried_) status_.Update(array->status());
     for (const ArrayPtr& array : stacked_) status_.Update(array->status());
     if (!status_.ok()) return Next::kGoOn;
@@ -280,20 +280,21 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     const auto trips = static_cast<int64_t>(trips_.size());
     if (trips > 0 && (flying_.size() >= kMaxTasksAhead || trips >= trips_ahead_))
       return WaitFor(trips_[trips_.size() / 2], /*later=*/true);
-    status_.Update(LaunchTrip(reverse_ ? count_ - 1 - num_trips_ : num_trips_));
+    status_.Update(LaunchTrip(transaction, reverse_ ? count_ - 1 - num_trips_ : num_trips_));
     ++num_trips_;
     return Next::kGoOn;
   }
 
-  absl::Status LaunchTrip(int64_t index) {
+  absl::Status LaunchTrip(TenantTransaction& transaction, int64_t index) {
     ArrayList inputs = constants_;
-    if (absl::Status status = AddCarried(&inputs); !status.ok()) return status;
+    if (absl::Status status = AddCarried(transaction, &inputs); !status.ok()) return status;
     for (const ArrayPtr& array : scanned_) {
       inputs.push_back(ElementOf(array, index));
-      if (absl::Status status = MakePlain(inputs.back(), /*always=*/true); !status.ok())
+      if (absl::Status status = MakePlain(transaction, inputs.back(), /*always=*/true);
+          !status.ok())
         return status;
     }
-    auto made = LaunchBody(bodies_[0], std::move(inputs));
+    auto made = LaunchBody(transaction, bodies_[0], std::move(inputs));
     if (!made.ok()) return made.status();
     if (!flying_.empty()) trips_.push_back(flying_.back());
     const size_t num_carried = carried_.size();
@@ -305,34 +306,35 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
       Resolved resolved = pattern_.WithInputs({(*made)[num_carried + j]});
       resolved.targets = {{.existing = ElementOf(stacked_[j], index)}};
       auto copied = Launched(resolved, [&] {
-        return operations_->Launch(tenant_, copy, SteadyTime::InfiniteFuture(), resolved);
+        return operations_->Launch(transaction, tenant_, copy, SteadyTime::InfiniteFuture(),
+                                   resolved);
       });
       if (!copied.ok()) return copied.status();
     }
     return absl::OkStatus();
   }
 
-  absl::Status AddCarried(ArrayList* inputs) {
+  absl::Status AddCarried(TenantTransaction& transaction, ArrayList* inputs) {
     for (ArrayPtr& array : carried_) {
-      if (absl::Status status = MakePlain(array); !status.ok()) return status;
+      if (absl::Status status = MakePlain(transaction, array); !status.ok()) return status;
       inputs->push_back(array);
     }
     return absl::OkStatus();
   }
 
   // Contiguous from its buffer's start, as bodies are planned.
-  absl::Status MakePlain(ArrayPtr& array, bool always = false) {
+  absl::Status MakePlain(TenantTransaction& transaction, ArrayPtr& array, bool always = false) {
     if (!always && IsPlain(*array->info)) return absl::OkStatus();
     Resolved around = pattern_.WithInputs({});
     auto copied = Launched(around, [&] {
-      return operations_->LaunchCopy(tenant_, array, std::nullopt, SteadyTime::InfiniteFuture(),
-                                     around);
+      return operations_->LaunchCopy(transaction, tenant_, array, std::nullopt,
+                                     SteadyTime::InfiniteFuture(), around);
     });
     if (copied.ok()) array = copied->outputs[0];
     return copied.status();
   }
 
-  absl::StatusOr<ArrayPtr> MakeZeros(const ArrayInfo& info) {
+  absl::StatusOr<ArrayPtr> MakeZeros(TenantTransaction& transaction, const ArrayInfo& info) {
     v1::Operation zeros;
     v1::ArraySpec* spec = zeros.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(static_cast<v1::DataType>(info.dtype));
@@ -341,18 +343,20 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     Resolved resolved = pattern_.WithInputs({});
     resolved.targets = {{.is_inline = true}};
     auto made = Launched(resolved, [&] {
-      return operations_->Launch(tenant_, zeros, SteadyTime::InfiniteFuture(), resolved);
+      return operations_->Launch(transaction, tenant_, zeros, SteadyTime::InfiniteFuture(),
+                                 resolved);
     });
     if (!made.ok()) return made.status();
     return made->outputs[0];
   }
 
-  absl::StatusOr<ArrayList> LaunchBody(const Programs::Ready& body, ArrayList inputs) {
+  absl::StatusOr<ArrayList> LaunchBody(TenantTransaction& transaction, const Programs::Ready& body,
+                                       ArrayList inputs) {
     Resolved resolved = pattern_.WithInputs(std::move(inputs));
     resolved.targets.resize(body.plan->outputs.size(), {.is_inline = true});
     auto made = Launched(resolved, [&] {
-      return operations_->LaunchProgram(tenant_, body, task_->label, SteadyTime::InfiniteFuture(),
-                                        resolved);
+      return operations_->LaunchProgram(transaction, tenant_, body, task_->label,
+                                        SteadyTime::InfiniteFuture(), resolved);
     });
     if (!made.ok()) return made.status();
     return std::move(made->outputs);
@@ -373,7 +377,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
 
   // Those whose content cannot be handed over at the end: inputs that stay as they are, views, and
   // one array that is several results.
-  absl::Status CopyOutputs() {
+  absl::Status CopyOutputs(TenantTransaction& transaction) {
     carried_.insert(carried_.end(), stacked_.begin(), stacked_.end());
     std::set<const store::Buffer*> known = *pattern_.held;
     for (size_t j = 0; j < carried_.size(); ++j) {
@@ -381,12 +385,13 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
       if (!array->status().ok()) return array->status();
       const bool is_own = known.insert(array->buffer.get()).second;
       if (is_own && IsPlain(*array->info) && array->buffer->size == outputs_[j]->size) continue;
-      if (absl::Status status = MakePlain(array, /*always=*/true); !status.ok()) return status;
+      if (absl::Status status = MakePlain(transaction, array, /*always=*/true); !status.ok())
+        return status;
     }
     return absl::OkStatus();
   }
 
-  void End() {
+  void End(TenantTransaction& transaction) {
     for (size_t j = 0; status_.ok() && j < outputs_.size(); ++j)
       status_.Update(carried_[j]->status());
     for (size_t j = 0; status_.ok() && j < outputs_.size(); ++j) {
@@ -401,17 +406,17 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     condition_ = nullptr;
     outputs_.clear();
     trips_.clear();
-    scheduler_->BodiesEnded(std::exchange(task_, nullptr), std::move(status_));
+    scheduler_->BodiesEnded(transaction, std::exchange(task_, nullptr), std::move(status_));
   }
 
-  // --- without the lock ---
+  // --- without a transaction ---
 
   void Read() {
-    auto bytes = operations_->read_(tenant_, condition_);
-    Locked lock(*core_, tenant_);
+    auto bytes = operations_->reader_->ReadForBody(tenant_, condition_);
+    TenantTransaction transaction(*core_, tenant_);
     if (scheduler_->ending()) return;
     if (bytes.ok())
-      Decide(IntegerIn(*bytes));
+      Decide(transaction, IntegerIn(*bytes));
     else
       status_.Update(bytes.status());
   }
@@ -426,7 +431,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
   const std::vector<Programs::Ready> bodies_;
   Resolved pattern_;  // of pieces, without their arrays
 
-  // Changed by Advance alone, under the lock.
+  // Changed by Advance alone, in a transaction.
   std::shared_ptr<Task> task_;
   std::vector<std::shared_ptr<store::Buffer>> outputs_;
   Phase phase_ = Phase::kBegin;
@@ -439,7 +444,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
 };
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchBodies(
-    const TenantId& tenant, const ops::ProgramStep& step,
+    TenantTransaction& transaction, const TenantId& tenant, const ops::ProgramStep& step,
     const std::vector<Programs::Ready>& bodies, SteadyTime deadline, Resolved& resolved) {
   auto runner = std::make_shared<BodyRunner>(this, tenant, step.operation, bodies, resolved);
   std::shared_ptr<Task> task =
@@ -469,7 +474,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchBodies(
     resolved.outputs.push_back(std::move(array));
   }
   runner->SetTask(task, std::move(outputs));
-  if (absl::Status status = Begin(tenant, task, resolved); !status.ok()) return status;
+  if (absl::Status status = Begin(transaction, tenant, task, resolved); !status.ok()) return status;
   Accepted accepted;
   accepted.outputs = resolved.outputs;
   accepted.task = task;

@@ -2,17 +2,13 @@
 
 #include <array>
 #include <atomic>
-#include <cassert>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/bits.h"
 #include "server/base/block_pool.h"
@@ -22,12 +18,12 @@
 #include "server/base/surroundings.h"
 #include "server/base/timer.h"
 #include "server/broker/broker.h"
-#include "server/scheduler/device_account.h"
-#include "server/scheduler/engine.h"
-#include "server/scheduler/recorder.h"
+#include "server/scheduler/options.h"
 #include "server/session/catalogue.h"
 #include "server/session/tenant_accounts.h"
 #include "server/store/buffer.h"
+#include "server/tenant/device_account.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::scheduler {
 
@@ -45,6 +41,7 @@ inline std::vector<std::string> DeviceIds(const broker::Broker& broker) {
 }
 
 class Durability;
+class Recorder;
 
 inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool host_memory) {
   wire::DeviceDescription place;
@@ -55,54 +52,12 @@ inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool
   return place;
 }
 
-struct Core;
-struct Lane;
-
-// What a thread has of an engine's locks, and what it is to do once it has given them back.
-struct Section {
-  static constexpr int kAll = -1;
-
-  Core* core = nullptr;
-  int stripe = kAll;
-  uint64_t taken = 0;  // the stripes whose locks it has, one bit each
-  using Deferred =
-      std::vector<absl::AnyInvocable<void()>, PoolAllocator<absl::AnyInvocable<void()>>>;
-  Deferred deferred;
-  absl::InlinedVector<std::shared_ptr<broker::Worker>, 2> outgoing;  // with tasks to be sent
-  // Within Engine::Together: other sections of this thread are part of it, and what becomes ready
-  // for these lanes waits for its end.
-  bool together = false;
-  absl::InlinedVector<Lane*, 2> held;
-  absl::InlinedVector<int, 2> giving;  // devices whose turns are given further up the stack
-  absl::InlinedVector<DeviceChange, 1> device_changes;
-
-  // For its end. Null: nothing has changed of this device.
-  DeviceChange* FindChange(int device) {
-    for (DeviceChange& change : device_changes) {
-      if (change.device == device) return &change;
-    }
-    return nullptr;
-  }
-  DeviceChange& ChangeOf(int device) {
-    if (DeviceChange* known = FindChange(device)) return *known;
-    device_changes.push_back({.device = device});
-    return device_changes.back();
-  }
-};
-inline constinit thread_local Section* current_section = nullptr;
-
-// What every part of the engine shares. Its things are guarded by stripes of locks, each for the
-// tenants that StripeOf gives it: a section has one of them and touches its tenants' things alone,
-// or has all. What belongs to no tenant changes only in sections of the second kind, or has a lock
-// of its own (docs/architecture.md, "Sections"). "The engine's lock", wherever it is spoken of, is
-// the stripe of the tenant whose things are meant, or all of them; where it must not be held, none
-// of them may be. Sections are short and never block on a worker, a file or a client.
+// State that all parts of the engine share. A transaction guards it: what belongs to a tenant needs
+// the tenant's (transaction.h). What belongs to no tenant changes in global transactions, or has a
+// lock of its own (docs/architecture.md, "Transactions").
 struct Core {
-  Core(EngineOptions options, broker::Broker* broker)
-      : options(std::move(options)),
-        broker(broker),
-        memory_description(DescribePlace("spill:memory", this->options.spill_memory_bytes, true)),
-        disk_description(DescribePlace("spill:disk", this->options.spill_disk_bytes, false)) {}
+  Core(EngineOptions options, broker::Broker* broker);
+  ~Core();
 
   const EngineOptions options;
   broker::Broker* const broker;
@@ -115,40 +70,15 @@ struct Core {
         accounts->AddArrayBytes(tenant, bytes, control_bytes);
       });
 
-  // --- locks. Taken by Locked alone: this one first, then stripes in their order. ---
-  FairMutex mutex;  // of those who have all, and of those who wait for something (Locked::Await)
+  // --- locks. Only transactions take them: this one first, then stripes in their order. ---
+  FairMutex mutex;  // of global transactions, and of threads in GlobalTransaction::Await
   struct alignas(64) Stripe {
     FairMutex mutex;
   };
   std::array<Stripe, kNumStripes> stripes;
-  // Those that any tenant has come to, one bit each; others need no locking. One is added under
+  // Stripes that a transaction has used, one bit each. Others need no locking. One is added under
   // `mutex`.
   std::atomic<uint64_t> used_stripes{0};
-
-  // This thread's; it has one.
-  Section& section() const {
-    assert(current_section != nullptr && current_section->core == this);
-    return *current_section;
-  }
-  bool HoldsAll() const { return section().stripe == Section::kAll; }
-  // What follows concerns more than one tenant.
-  void AssertAll() const { assert(HoldsAll()); }
-  // Calls `visit` with each stripe that this thread has and that ever had a buffer.
-  template <typename Visit>
-  void ForEachStripe(Visit visit) const {
-    ForEachBit(HoldsAll() ? reclaimer->used_stripes() : section().taken, visit);
-  }
-  // The tenant's stripe, which this thread has.
-  int StripeFor(const TenantId& tenant) const {
-    const int stripe = section().stripe;
-    assert(stripe == Section::kAll || stripe == StripeOf(tenant));
-    return stripe == Section::kAll ? StripeOf(tenant) : stripe;
-  }
-  // To be called when the section has ended, on this thread, without a lock.
-  template <typename Function>
-  void Defer(Function&& function) {
-    section().deferred.push_back(std::forward<Function>(function));
-  }
 
   // Of a device or another place, by index.
   std::vector<DeviceAccount> device_accounts =
@@ -156,8 +86,11 @@ struct Core {
 
   session::Catalogue catalogue{accounts};
   bool draining = false;
-  Recorder recorder{this};
+  const std::unique_ptr<Recorder> recorder;
   Durability* durability = nullptr;  // null: nothing is kept on disk
+
+  // Does a transaction's work list. The scheduler sets it.
+  std::function<void(TenantTransaction&)> settle;
 
   Timer timer;
   Executor executor{64};  // moves and callbacks, which may wait for what starter does
@@ -165,7 +98,7 @@ struct Core {
   Executor streams{64};   // operations in pieces, which wait for all of these
   Executor turns{16};     // lanes whose turn has begun: waits for their tenants' stripes alone
 
-  // No function of the timer or the executor runs afterwards. The lock must not be held.
+  // No function of the timer or the executor runs afterwards. No transaction may be open.
   void Stop() {
     timer.Stop();
     streams.Stop();
@@ -201,44 +134,6 @@ struct Core {
   }
 
   SteadyTime Now() const { return stride::Now(); }
-};
-
-// A section: has the locks while it lives. What was changed meanwhile is recorded before they are
-// given back. Afterwards, on this thread, workers are sent their tasks, and functions deferred
-// meanwhile run, so that they may call anything. Within Engine::Together it is part of that section
-// and does nothing of its own.
-class Locked {
- public:
-  // Everybody's.
-  explicit Locked(Core& core);
-  // Of the tenant's stripe alone. Within a section of all it is that.
-  Locked(Core& core, const TenantId& tenant) : Locked(core, StripeOf(tenant)) {}
-  Locked(Core& core, int stripe);
-  // Likewise, if nobody has it now; else, and where one would have to wait for another reason,
-  // `holds` is false, and this does nothing. Not within another section.
-  enum class IfFree { kOnly };
-  Locked(Core& core, const TenantId& tenant, IfFree);
-  bool holds() const { return section_.has_value(); }
-  ~Locked();
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
-  // Of a section of all: ends it, waits until the condition holds or the deadline, and begins
-  // another. The condition is looked at when a section of all ends, with Core::mutex alone: it may
-  // depend on what only such sections change, and on atomics whose changes are followed by one.
-  bool Await(const absl::Condition& condition, SteadyTime deadline);
-
-  // This one is Engine::Together.
-  void BeginTogether() { section_->together = true; }
-
- private:
-  bool JoinAround(bool all);
-  void BeginOf(int stripe);
-  void EndPart();
-  void GiveBack();
-
-  Core& core_;
-  std::optional<Section> section_;  // none: it is part of the one around it
 };
 
 }  // namespace stride::scheduler

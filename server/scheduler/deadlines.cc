@@ -1,5 +1,5 @@
 // Scheduler: tasks whose time is over. Nearly all end long before: what is kept of a deadline goes
-// with its task, and the timer is asked once for all of a stripe.
+// with its task, and the timer is asked once for all of a partition.
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -22,63 +22,61 @@ absl::Status LateStatus(std::string_view text) {
 
 }  // namespace
 
-void Scheduler::WatchDeadline(Task& task) {
+void Scheduler::WatchDeadline(TenantTransaction& transaction, Task& task) {
   if (task.deadline == SteadyTime::InfiniteFuture()) return;
-  const int stripe = core_->StripeFor(task.tenant);
-  stripes_[stripe].deadlines.emplace(DeadlineKey(task), &task);
-  LookAtDeadlinesLater(stripe);
+  Mine(transaction, task.tenant).deadlines.emplace(DeadlineKey(task), &task);
+  LookAtDeadlinesLater(transaction, transaction.PartitionOf(task.tenant));
 }
 
-void Scheduler::ForgetDeadline(const Task& task) {
+void Scheduler::ForgetDeadline(TenantTransaction& transaction, const Task& task) {
   if (task.deadline == SteadyTime::InfiniteFuture()) return;
-  StripeFor(task.tenant).deadlines.erase(DeadlineKey(task));
+  Mine(transaction, task.tenant).deadlines.erase(DeadlineKey(task));
 }
 
-void Scheduler::LookAtDeadlinesLater(int stripe) {
-  Stripe& mine = stripes_[stripe];
+void Scheduler::LookAtDeadlinesLater(TenantTransaction& transaction, int partition) {
+  Partition& mine = partitions_.At(transaction, partition);
   if (mine.deadlines.empty()) return;
   const SteadyTime first = mine.deadlines.begin()->first.first;
   const SteadyTime look = std::min(first, core_->Now() + kFurthestLook);
   if (look >= mine.next_look) return;  // it looks before
   mine.next_look = look;
-  core_->timer.At(look, [this, stripe, look] { LookAtDeadlines(stripe, look); });
+  core_->timer.At(look, [this, partition, look] { LookAtDeadlines(partition, look); });
 }
 
-void Scheduler::LookAtDeadlines(int stripe, SteadyTime look) {
-  Stripe& mine = stripes_[stripe];
+void Scheduler::LookAtDeadlines(int partition, SteadyTime look) {
   // Thousands may have the same one.
-  InParts(*core_, stripe, [&] {
+  InParts(*core_, partition, [&](TenantTransaction& transaction) {
+    Partition& mine = partitions_.At(transaction, partition);
     if (mine.next_look != look) return Step::kEnd;  // another look comes, for one that is earlier
     const auto first = mine.deadlines.begin();
     if (first == mine.deadlines.end() || first->first.first > core_->Now()) {
       mine.next_look = SteadyTime::InfiniteFuture();
-      LookAtDeadlinesLater(stripe);
+      LookAtDeadlinesLater(transaction, partition);
       return Step::kEnd;
     }
     const std::shared_ptr<Task> task = first->second->shared_from_this();
-    if (IsUnderWay(*task) && !core_->HoldsAll()) return Step::kNeedsAll;
     mine.deadlines.erase(first);
-    DeadlinePassed(task);
+    DeadlinePassed(transaction, task);
     return Step::kDone;
   });
 }
 
-void Scheduler::DeadlinePassed(const std::shared_ptr<Task>& task) {
+void Scheduler::DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kDone || task->deadline > core_->Now()) return;
   if (task->host_access) {
-    Complete(task, LateStatus("the deadline passed before the operation ended"));
+    Complete(transaction, task, LateStatus("the deadline passed before the operation ended"));
     return;
   }
   if (task->stream != nullptr) {
-    StopStream(task, LateStatus("the deadline passed while the operation ran"));
+    StopStream(transaction, task, LateStatus("the deadline passed while the operation ran"));
     return;
   }
   absl::Status unrun = LateStatus("the deadline passed before the operation ran");
   if (task->state != TaskState::kDispatched) {
-    EndUnrun(task, unrun);
+    EndUnrun(transaction, task, unrun);
     return;
   }
-  Stop(task, unrun, LateStatus("the deadline passed while the operation ran"));
+  Stop(transaction, task, unrun, LateStatus("the deadline passed while the operation ran"));
 }
 
 }  // namespace stride::scheduler

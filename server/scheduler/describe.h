@@ -11,7 +11,7 @@
 
 namespace stride::scheduler {
 
-// The daemon's things as the wire tells them. Caller holds the engine's lock.
+// The daemon's things as the wire tells them.
 v1::Array Describe(const Core& core, const session::Array& array);
 void Describe(const Core& core, const session::Array& array, v1::Array* empty);
 v1::Session Describe(const session::Session& session);

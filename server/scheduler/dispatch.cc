@@ -15,6 +15,7 @@
 #include "server/scheduler/argument_text.h"
 #include "server/scheduler/fates.h"
 #include "server/scheduler/hazards.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status.h"
 #include "server/wire/status_page.h"
@@ -64,41 +65,36 @@ bool Scheduler::MayDispatch(const Task& task, const Lane& lane) const {
   return true;
 }
 
-void Scheduler::PumpSoon(Lane& lane) {
+void Scheduler::PumpSoon(TenantTransaction& transaction, Lane& lane) {
   if (lane.ready.size() < kFullPacket) {
     if (lane.in_flight.size() >= kBusyInFlight) return;
-    Section& section = core_->section();
-    if (section.together && !lane.in_flight.empty()) {
-      if (std::find(section.held.begin(), section.held.end(), &lane) == section.held.end())
-        section.held.push_back(&lane);
+    if (transaction.is_batch() && !lane.in_flight.empty()) {
+      transaction.HoldUntilEndOfBatch(lane);
       return;
     }
   }
-  Pump(lane);
+  Pump(transaction, lane);
 }
 
-void Scheduler::SendHeld() {
-  Section& section = core_->section();
-  section.together = false;
-  for (Lane* lane : section.held) PumpSoon(*lane);  // none is held any more
-  section.held.clear();
+void Scheduler::SendHeld(TenantTransaction& transaction) {
+  for (Lane* lane : transaction.EndBatch()) PumpSoon(transaction, *lane);
 }
 
-void Scheduler::Pump(Lane& lane) {
-  lane.pump_again = true;
-  if (std::exchange(lane.pumping, true)) return;
-  while (std::exchange(lane.pump_again, false)) {
-    NoteDemand(lane);
-    while (PumpOnce(lane)) {
-    }
-  }
-  lane.pumping = false;
+void Scheduler::Pump(TenantTransaction& transaction, Lane& lane) {
+  auto& pumped = transaction.work().pumped;
+  if (std::find(pumped.begin(), pumped.end(), &lane) == pumped.end()) pumped.push_back(&lane);
+}
+
+void Scheduler::PumpNow(TenantTransaction& transaction, Lane& lane) {
   NoteDemand(lane);
-  GiveTurns(lane.device);
+  while (PumpOnce(transaction, lane)) {
+  }
+  NoteDemand(lane);
+  GiveTurns(transaction, lane.device);
 }
 
 // Fills and sends one packet. True: there may be more to send.
-bool Scheduler::PumpOnce(Lane& lane) {
+bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
   if (lane.ready.empty() || lane.yielding) return false;
   lane.packet.Clear();
   double budget = Budget(lane);
@@ -106,60 +102,60 @@ bool Scheduler::PumpOnce(Lane& lane) {
          lane.packet.bytes().size() < kMaxSubmitBytes) {
     std::shared_ptr<Task> task = lane.ready.front();
     if (absl::Status error = FirstInputError(*task); !error.ok()) {
-      EndUnrun(task, error);
+      EndUnrun(transaction, task, error);
       continue;
     }
     if (!MayDispatch(*task, lane)) {
-      Unplace(*task);
-      SetState(*task, TaskState::kWaiting);
+      Unplace(transaction, *task);
+      SetState(transaction, *task, TaskState::kWaiting);
       continue;
     }
     if (task->reads_peers && !HasBlocks(*task, lane)) {
-      Unplace(*task);
-      SetState(*task, TaskState::kWaiting);
-      Evaluate(task);
+      Unplace(transaction, *task);
+      SetState(transaction, *task, TaskState::kWaiting);
+      Evaluate(transaction, task);
       continue;
     }
     if (task->plan().task.kind_case() == wire::Task::KIND_NOT_SET) {
-      ContentChanges(*task);
+      ContentChanges(transaction, *task);
       for (const Use& use : task->uses) use.buffer->KeepOnly(lane.device);
-      Complete(task, absl::OkStatus());
+      Complete(transaction, task, absl::OkStatus());
       continue;
     }
     if (budget <= 0) break;
     const wire::Task& bound = BoundTask(*task, lane);
     const size_t size = bound.ByteSizeLong();
     if (size > kMaxTaskBytes) {
-      EndUnrun(task, InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
-                                  "the operation is too large for one launch; split it"));
+      EndUnrun(transaction, task,
+               InvalidField(v1::ERROR_REASON_SIZE_LIMIT, "",
+                            "the operation is too large for one launch; split it"));
       continue;
     }
     // With nobody else waiting nothing hangs on it.
     task->expected_seconds =
-        std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(*task, lane);
+        std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(transaction, *task, lane);
     budget -= task->expected_seconds;
     if (absl::Status lack = BringWhatItNeeds(*task, lane); !lack.ok()) {
-      EndUnrun(task, lack);
+      EndUnrun(transaction, task, lack);
       continue;
     }
-    AddToPacket(task, lane, bound, size);
+    AddToPacket(transaction, task, lane, bound, size);
     // What follows it here may go in the same packet.
     const TaskList dependents = task->dependents;
-    for (const auto& dependent : dependents) Evaluate(dependent);
+    for (const auto& dependent : dependents) Evaluate(transaction, dependent);
   }
   if (lane.packet.empty()) return false;
-  core_->recorder.Commit();  // a successor must know what may have begun
+  core_->recorder->Commit(transaction);  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
-  if (core_->section().together) {  // the section may be long, and the worker has nothing to do
+  if (transaction.is_batch()) {  // the batch may be long, and the worker has nothing to do
     lane.worker->Submit(lane.packet).IgnoreError();
     STRIDE_CRASH_POINT("scheduler.after_submit");
   } else {
     lane.worker->SubmitLater(lane.packet).IgnoreError();
-    auto& outgoing = core_->section().outgoing;
-    if (outgoing.empty() || outgoing.back() != lane.worker) outgoing.push_back(lane.worker);
+    transaction.FlushLater(lane.worker);
   }
-  NoteStart(lane);
+  NoteStart(transaction, lane);
   return true;
 }
 
@@ -210,8 +206,8 @@ const wire::Task& Scheduler::BoundTask(const Task& task, Lane& lane) const {
   return *bound;
 }
 
-void Scheduler::AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const wire::Task& bound,
-                            size_t size) {
+void Scheduler::AddToPacket(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                            Lane& lane, const wire::Task& bound, size_t size) {
   task->worker_record = lane.worker_record;
   task->first_sequence = lane.next_sequence;
   ForEachFill(*task, [&](const store::Buffer& buffer) {
@@ -232,7 +228,7 @@ void Scheduler::AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const
   auto& ready = lane.ready;
   ready.pop_front();
   task->queued_ready = false;
-  ContentChanges(*task);
+  ContentChanges(transaction, *task);
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || !use.write) continue;
     use.buffer->KeepOnly(lane.device);
@@ -240,7 +236,7 @@ void Scheduler::AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const
   }
   task->dispatch_time = core_->Now();
   task->early_error = absl::OkStatus();
-  SetState(*task, TaskState::kDispatched);
+  SetState(transaction, *task, TaskState::kDispatched);
 }
 
 // An error here is a lack of descriptors. A worker that is gone causes no error: its death takes
@@ -269,33 +265,33 @@ absl::Status Scheduler::LoadModule(const std::shared_ptr<const broker::CompiledM
                                    Lane& lane) {
   if (module == nullptr || !lane.loaded.insert(module->id).second) return absl::OkStatus();
   auto loaded = [this, lane = &lane, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
-    Locked lock(*core_, lane->tenant);
+    TenantTransaction transaction(*core_, lane->tenant);
     // The worker is gone: its successor loads the module again.
     if (!result.ok()) return;
     absl::Status status = wire::ToStatus(result->status());
     if (!status.ok()) lane->load_errors[id] = status;
     lane->attributes[id] = *std::move(result);
     ++lane->num_told;
-    if (lane->num_asking > 0) WakeWaiters();
+    if (lane->num_asking > 0) WakeWaiters(transaction);
   };
   absl::Status sent = lane.worker->LoadModule(*module, loaded);
   if (IsLack(sent)) lane.loaded.erase(module->id);
   return sent;
 }
 
-void Scheduler::Charge(Lane& lane, double run_seconds) {
+void Scheduler::Charge(TenantTransaction& transaction, Lane& lane, double run_seconds) {
   if (lane.description.kind() == "cpu") run_seconds = lane.processor_time.Take(run_seconds);
   core_->accounts->AddDeviceTime(lane.tenant, lane.device, run_seconds);
 }
 
-void Scheduler::ChargeWorkers(const TenantId& tenant) {
-  lanes_.ForEachOf(tenant, [&](Lane& lane) {
-    if (lane.worker != nullptr) Charge(lane, 0);
+void Scheduler::ChargeWorkers(TenantTransaction& transaction, const TenantId& tenant) {
+  lanes_.ForEachOf(transaction, tenant, [&](Lane& lane) {
+    if (lane.worker != nullptr) Charge(transaction, lane, 0);
   });
 }
 
-void Scheduler::Printed(Lane& lane, uint64_t sequence, std::string_view text,
-                        uint64_t dropped_lines) {
+void Scheduler::Printed(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
+                        std::string_view text, uint64_t dropped_lines) {
   for (const Lane::InFlight& entry : lane.in_flight) {
     if (entry.sequence < sequence) continue;
     const std::shared_ptr<Task>& task = entry.launched();
@@ -310,7 +306,7 @@ void Scheduler::Printed(Lane& lane, uint64_t sequence, std::string_view text,
   }
 }
 
-void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
+void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
                           absl::Span<const wire::TaskResult> results) {
   if (lane.worker.get() != worker) return;
   STRIDE_CRASH_POINT("scheduler.before_completion");
@@ -318,10 +314,9 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
   double device_seconds = 0;
   for (const wire::TaskResult& result : results)
     device_seconds += std::max(0.0, result.run_seconds());
-  Charge(lane, device_seconds);
+  Charge(transaction, lane, device_seconds);
   ChargeTurn(lane, device_seconds);
-  Section::Deferred& deferred = core_->section().deferred;
-  deferred.reserve(deferred.size() + results.size());
+  transaction.ReserveDeferred(results.size());
   for (const wire::TaskResult& result : results) {
     if (lane.in_flight.empty() || lane.in_flight.front().sequence != result.sequence()) {
       lane.worker->Kill(
@@ -331,34 +326,36 @@ void Scheduler::TasksDone(Lane& lane, const broker::Worker* worker,
     }
     // What was taken out is answered before its result comes: this has begun.
     if (lane.recalls.count(result.sequence()) > 0)
-      TasksCancelled(lane, worker, result.sequence(), /*taken=*/false);
+      TasksCancelled(transaction, lane, worker, result.sequence(), /*taken=*/false);
     Lane::InFlight entry = std::move(lane.in_flight.front());
     lane.in_flight.pop_front();
-    ReleaseHeld(entry);
+    ReleaseHeld(transaction, entry);
     if (entry.task == nullptr) continue;
     entry.task->run_seconds += result.run_seconds();
     if (entry.last) {
-      TaskEnded(lane, entry.task, result);
+      TaskEnded(transaction, lane, entry.task, result);
     } else if (result.status().code() != 0) {
       entry.task->early_error = TaskStatus(*entry.task, lane, result.status());
     }
   }
-  MemoryChanged();
-  NoteStart(lane);
-  Pump(lane);
+  MemoryChanged(transaction);
+  NoteStart(transaction, lane);
+  Pump(transaction, lane);
   if (!lane.yielding || !lane.in_flight.empty()) return;
-  core_->Defer([this, &lane] {
-    Locked lock(*core_);
-    YieldIfDone(lane);
+  transaction.Defer([this, &lane] {
+    GlobalTransaction transaction(*core_);
+    YieldIfDone(transaction, lane);
   });
 }
 
-double Scheduler::ExpectedSeconds(const Task& task, const Lane& lane) const {
-  return StripeFor(task.tenant).model.Estimate(lane.description, CodeKeyOf(task), task.plan());
+double Scheduler::ExpectedSeconds(TenantTransaction& transaction, const Task& task,
+                                  const Lane& lane) const {
+  return Mine(transaction, task.tenant)
+      .model.Estimate(lane.description, CodeKeyOf(task), task.plan());
 }
 
-void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
-                          const wire::TaskResult& result) {
+void Scheduler::TaskEnded(TenantTransaction& transaction, Lane& lane,
+                          const std::shared_ptr<Task>& task, const wire::TaskResult& result) {
   absl::Status status = task->early_error;
   if (status.ok()) status = TaskStatus(*task, lane, result.status());
   // It followed a task that failed after this one was sent: what it computed is from spoiled input.
@@ -366,19 +363,19 @@ void Scheduler::TaskEnded(Lane& lane, const std::shared_ptr<Task>& task,
   // The device measured it best: what was seen of its start came no earlier than that.
   SteadyTime begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
   task->begin_time = task->begin_time == SteadyTime() ? begin : std::min(task->begin_time, begin);
-  core_->section().ChangeOf(lane.device).busy_seconds += result.run_seconds();
+  transaction.ChangeOf(lane.device).busy_seconds += result.run_seconds();
   if (status.ok()) {
-    health_.Worked(lane.device);
+    health_.Worked(transaction, lane.device);
     // A run by blocks says nothing of the operation's own code, and the first on a device takes
     // longer: the next operation of a chain would go to a device that was not measured.
     const bool by_blocks =
         task->block_loops != nullptr || (task->ready != nullptr && task->ready->elements_by_blocks);
     if (!by_blocks) {
-      StripeFor(task->tenant)
+      Mine(transaction, task->tenant)
           .model.Record(lane.description, CodeKeyOf(*task), task->plan(), result.run_seconds());
     }
   }
-  Complete(task, status);
+  Complete(transaction, task, status);
 }
 
 absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
@@ -402,9 +399,8 @@ absl::Status Scheduler::TaskStatus(const Task& task, const Lane& lane,
   return MakeError(cause.code(), reason, {text.data(), text.size()}, {{"operation", task.label}});
 }
 
-void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
+void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const broker::Worker* worker,
                            const broker::WorkerDeath& death) {
-  core_->AssertAll();
   if (lane.worker.get() != worker) return;
   lane.worker = nullptr;
   lane.yielding = false;
@@ -429,18 +425,18 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
       break;
     }
   }
-  TellLoss(lane, death, culprit);
+  TellLoss(transaction, lane, death, culprit);
   if (culprit == nullptr && ReasonOf(death.cause) == v1::ERROR_REASON_WORKER_LOST)
-    health_.LostWorker(lane.device, lane.tenant);
+    health_.LostWorker(transaction, lane.device, lane.tenant);
   // What ran until its end cut it short has used the device too.
   if (culprit != nullptr && culprit->begin_time != SteadyTime()) {
-    Charge(lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
+    Charge(transaction, lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
   if (culprit != nullptr) ++culprit->num_deaths;
   std::vector<std::shared_ptr<Task>> tasks;
   std::vector<QueuedTask> queue;
   for (const Lane::InFlight& entry : in_flight) {
-    ReleaseHeld(entry);
+    ReleaseHeld(transaction, entry);
     if (!entry.last || entry.task == nullptr) continue;
     tasks.push_back(entry.task);
     QueuedTask& queued = queue.emplace_back(AsQueued(*entry.task));
@@ -461,64 +457,65 @@ void Scheduler::WorkerDied(Lane& lane, const broker::Worker* worker,
                               : FirstInputError(*tasks[i]));
     }
   }
-  for (const auto& task : again) TakeBack(task);
-  for (const auto& [task, status] : ended) Complete(task, status);
+  for (const auto& task : again) TakeBack(transaction, task);
+  for (const auto& [task, status] : ended) Complete(transaction, task, status);
   // Not before: what comes after the first of them may be sent, and committed, before the last is
   // ended, and a successor asks this worker's page what became of that.
-  core_->recorder.WorkerGone(lane.tenant, record);
+  core_->recorder->WorkerGone(transaction, lane.tenant, record);
   for (const auto& task : again) {
-    if (!task->recall.ok() && task->state == TaskState::kWaiting) EndUnrun(task, task->recall);
+    if (!task->recall.ok() && task->state == TaskState::kWaiting)
+      EndUnrun(transaction, task, task->recall);
   }
-  for (const auto& task : again) Evaluate(task);
+  for (const auto& task : again) Evaluate(transaction, task);
   // Tasks that were only being prepared here go on with a new worker.
-  PrepareAll(lane);
-  MemoryChanged();  // who waited for an arena that it was to make asks anew
-  if (!lane.ready.empty()) StartWorker(lane);
+  PrepareAll(transaction, lane);
+  MemoryChanged(transaction);  // who waited for an arena that it was to make asks anew
+  if (!lane.ready.empty()) StartWorker(transaction, lane);
   lane.killed = false;
   NoteDemand(lane);
-  GiveTurns(lane.device);
+  GiveTurns(transaction, lane.device);
 }
 
 // Not of one that was asked to end: nothing is lost with it.
-void Scheduler::TellLoss(const Lane& lane, const broker::WorkerDeath& death,
-                         const std::shared_ptr<Task>& running) {
+void Scheduler::TellLoss(TenantTransaction& transaction, const Lane& lane,
+                         const broker::WorkerDeath& death, const std::shared_ptr<Task>& running) {
   const auto& listener = core_->options.worker_lost;
   if (!listener || death.cause.ok() || absl::IsCancelled(death.cause)) return;
   WorkerLoss loss{.device = absl::StrCat("devices/", lane.description.id()),
                   .tenant = lane.tenant,
                   .cause = death.cause,
                   .operation = running != nullptr ? running->label : ""};
-  core_->Defer([&listener, loss = std::move(loss)] { listener(loss); });
+  transaction.Defer([&listener, loss = std::move(loss)] { listener(loss); });
 }
 
 // The launch of a task that was given up is over.
-void Scheduler::ReleaseHeld(const Lane::InFlight& entry) {
+void Scheduler::ReleaseHeld(TenantTransaction& transaction, const Lane::InFlight& entry) {
   if (entry.held.empty()) return;
   for (const Use& use : entry.held) {
     if (use.buffer != nullptr) --use.buffer->num_holders;
   }
   DropFresh(entry.held);
-  MemoryChanged();
+  MemoryChanged(transaction);
 }
 
 // The task is not in its worker's queue any more, and nothing of it runs there.
-void Scheduler::TakeBack(const std::shared_ptr<Task>& task) {
+void Scheduler::TakeBack(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   DropFresh(task->uses);
-  LeaveQueue(task);
+  LeaveQueue(transaction, task);
 }
 
 // The task waits again, as if it had never been sent.
-void Scheduler::LeaveQueue(const std::shared_ptr<Task>& task) {
-  Unplace(*task);
+void Scheduler::LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  Unplace(transaction, *task);
   task->run_seconds = 0;
   task->begin_time = SteadyTime();
   task->recall_asked = task->recall_refused = task->grace_begun = false;
   task->num_recalls = 0;
-  SetState(*task, TaskState::kWaiting);
+  SetState(transaction, *task, TaskState::kWaiting);
   // What was being prepared to follow it there has to wait for it anew: there is no input yet that
   // could be moved.
   for (const auto& dependent : task->dependents) {
-    if (dependent->state == TaskState::kPreparing) TakeBack(dependent);
+    if (dependent->state == TaskState::kPreparing) TakeBack(transaction, dependent);
   }
 }
 

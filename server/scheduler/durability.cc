@@ -53,7 +53,7 @@ Durability::~Durability() { Stop(); }
 
 void Durability::Start() {
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     rows_ = {};
     job_rows_.clear();
     definition_rows_.clear();
@@ -68,7 +68,7 @@ void Durability::Start() {
 
 void Durability::Stop() {
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     stopped_ = true;
   }
   {
@@ -87,9 +87,9 @@ Durability::ContentPtr Durability::Find(const store::Buffer* buffer) const {
   return found == contents_.end() ? nullptr : found->second;
 }
 
-void Durability::Added(const std::shared_ptr<session::Array>& array) {
+void Durability::Added(TenantTransaction& transaction,
+                       const std::shared_ptr<session::Array>& array) {
   if (stopped_ || array->buffer == nullptr || !array->name.is_named()) return;
-  core_->AssertAll();
   if (array->durable == 0) array->durable = store_->NewId();
   if (array->durable == 0) return;
   store::Buffer& buffer = *array->buffer;
@@ -115,7 +115,7 @@ void Durability::Added(const std::shared_ptr<session::Array>& array) {
   if (!current || content->num_kept != content->num_changes) Due(content, core_->Now());
 }
 
-void Durability::Removed(session::Array& array) {
+void Durability::Removed(TenantTransaction& transaction, session::Array& array) {
   if (stopped_ || array.durable == 0 || array.buffer == nullptr) return;
   ContentPtr content = Find(array.buffer.get());
   if (content == nullptr) return;
@@ -132,7 +132,7 @@ void Durability::Removed(session::Array& array) {
   if (!change.erased_arrays.empty() || !change.ended_jobs.empty()) store_->Queue(std::move(change));
 }
 
-void Durability::Changed(const session::Array& array) {
+void Durability::Changed(TenantTransaction& transaction, const session::Array& array) {
   if (stopped_ || array.buffer == nullptr) return;
   ContentPtr content = Find(array.buffer.get());
   if (content == nullptr) return;
@@ -140,14 +140,14 @@ void Durability::Changed(const session::Array& array) {
   Due(content, core_->Now());
 }
 
-void Durability::Enqueued(const Task& task) {
+void Durability::Enqueued(TenantTransaction& transaction, const Task& task) {
   if (stopped_) return;
   for (const Use& use : task.uses) {
     if (use.buffer != nullptr && use.write && !use.buffer->loading) use.buffer->SetKept(0);
   }
 }
 
-void Durability::Ended(const Task& task, bool begun) {
+void Durability::Ended(TenantTransaction& transaction, const Task& task, bool begun) {
   if (stopped_ || contents_.empty() || task.drop_other_replicas) return;
   const std::string session = task.session != nullptr ? task.session->id : "";
   auto job = jobs_.find(session);
@@ -201,7 +201,8 @@ void AcceptedJob::SetJob(const v1::Job& asked) {
   }
 }
 
-uint64_t Durability::Accepted(const AcceptedJob& job, uint64_t* number) {
+uint64_t Durability::Accepted(GlobalTransaction& transaction, const AcceptedJob& job,
+                              uint64_t* number) {
   *number = 0;
   if (stopped_) return 0;
   uint64_t row = job.row != 0 ? job.row : store_->NewId();
@@ -213,8 +214,8 @@ uint64_t Durability::Accepted(const AcceptedJob& job, uint64_t* number) {
   record.set_request_id(job.request_id);
   record.set_job(job.job);
   for (const auto& [name, made] : job.arrays) {
-    auto array = core_->catalogue.FindArray(job.tenant, *session::ParseArrayName(name, "name"),
-                                            core_->Now());
+    auto array = core_->catalogue.FindArray(transaction, job.tenant,
+                                            *session::ParseArrayName(name, "name"), core_->Now());
     recovery::NamedArrayRecord* out = record.add_arrays();
     out->set_name(name);
     out->set_made(made);
@@ -233,7 +234,7 @@ uint64_t Durability::Accepted(const AcceptedJob& job, uint64_t* number) {
   return row;
 }
 
-uint64_t Durability::CancelRequested(uint64_t row) {
+uint64_t Durability::CancelRequested(GlobalTransaction& transaction, uint64_t row) {
   if (stopped_ || row == 0) return 0;
   durable::Change change;
   change.cancelled_jobs.push_back(row);
@@ -246,7 +247,8 @@ std::string Durability::EndOf(const v1::Job& job) {
   return end.SerializeAsString();
 }
 
-void Durability::JobEnded(const std::string& session, uint64_t row, std::string end,
+void Durability::JobEnded(GlobalTransaction& transaction, const std::string& session, uint64_t row,
+                          std::string end,
                           const std::vector<std::shared_ptr<session::Array>>& named_results) {
   if (stopped_ || row == 0) return;
   std::string id = SessionId(session);
@@ -264,7 +266,8 @@ void Durability::JobEnded(const std::string& session, uint64_t row, std::string 
   if (!change.ended_jobs.empty()) store_->Queue(std::move(change));
 }
 
-void Durability::Forgotten(const std::string& session, uint64_t row) {
+void Durability::Forgotten(GlobalTransaction& transaction, const std::string& session,
+                           uint64_t row) {
   if (stopped_ || row == 0) return;
   auto job = jobs_.find(SessionId(session));
   if (job != jobs_.end()) {
@@ -308,7 +311,7 @@ void Durability::AddEnds(durable::Change* change) {
   }
 }
 
-uint64_t Durability::Defined(durable::DefinitionRow::Kind kind,
+uint64_t Durability::Defined(TenantTransaction& transaction, durable::DefinitionRow::Kind kind,
                              const google::protobuf::MessageLite& record, uint64_t* number) {
   *number = 0;
   if (stopped_) return 0;
@@ -320,7 +323,7 @@ uint64_t Durability::Defined(durable::DefinitionRow::Kind kind,
   return row;
 }
 
-uint64_t Durability::Undefined(uint64_t row) {
+uint64_t Durability::Undefined(TenantTransaction& transaction, uint64_t row) {
   if (stopped_ || row == 0) return 0;
   durable::Change change;
   change.erased_definitions.push_back(row);
@@ -457,7 +460,7 @@ void Durability::NoRoom(const ContentPtr& content, const store::Buffer& buffer) 
 }
 
 void Durability::TryNoRoomAgain() {
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   auto all = std::exchange(no_room_, {});
   for (const auto& weak : all) {
     ContentPtr content = weak.lock();
@@ -473,7 +476,7 @@ void Durability::TryNoRoomAgain() {
 }
 
 bool Durability::BeginWrite(const ContentPtr& content, Writing* writing) {
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   content->due = false;
   auto buffer = content->buffer.lock();
   if (stopped_ || buffer == nullptr || content->names.empty() || content->damaged) return false;
@@ -501,13 +504,13 @@ bool Durability::BeginWrite(const ContentPtr& content, Writing* writing) {
   auto whole = MakePooled<session::Array>();
   whole->info = Contiguous(DType::kUInt8, {buffer->size});
   whole->buffer = buffer;
-  auto access = ReadAccess::Enqueue(core_, scheduler_, nullptr, buffer->tenant, whole);
+  auto access = ReadAccess::Enqueue(transaction, core_, scheduler_, nullptr, buffer->tenant, whole);
   uint64_t file = store_->NewId();
   if (!access.ok() || file == 0) {  // the tenant's queue is full
     store_->Release(buffer->size);
     content->next_write = core_->Now() + kLeastRest;
     Due(content, content->next_write);
-    if (access.ok()) core_->Defer([access = *std::move(access)] {});
+    if (access.ok()) transaction.Defer([access = *std::move(access)] {});
     return false;
   }
   *writing = {.content = content,
@@ -544,7 +547,7 @@ absl::Status Durability::CopyToFile(Writing* writing) {
 }
 
 void Durability::EndWrite(Writing& writing, const absl::Status& status) {
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   Content& content = *writing.content;
   absl::Duration rest = std::max(kLeastRest, (core_->Now() - writing.begin) * kRest);
   content.next_write = core_->Now() + rest;
@@ -573,7 +576,7 @@ void Durability::EndWrite(Writing& writing, const absl::Status& status) {
   change.done = [this, content = writing.content, file = writing.row.id,
                  version = writing.version](bool committed) {
     if (!committed) return;
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     auto buffer = content->buffer.lock();
     bool current = !stopped_ && buffer != nullptr && content->file == file &&
                    content->num_changes == version && !content->names.empty() &&

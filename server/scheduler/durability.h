@@ -54,7 +54,7 @@ struct AcceptedJob {
 // arrays is already changed by it, or was changed after it had read it: so whoever changes a
 // kept array, and whoever has read it before, is noted in the same transaction as the new version.
 //
-// Caller holds the engine's lock, except where said.
+// Thread-safe where a function takes no transaction.
 class Durability : public session::Catalogue::Observer {
  public:
   // All outlive it.
@@ -64,69 +64,73 @@ class Durability : public session::Catalogue::Observer {
   // --- at the start, in this order; the first two instead of each other ---
   // Nothing is left of an earlier daemon but what is on disk: arrays as they were kept, their bytes
   // to be read by a thread. Returns the jobs, oldest first.
-  std::vector<durable::JobRow> RestoreArrays();
+  std::vector<durable::JobRow> RestoreArrays(GlobalTransaction& transaction);
   // All was restored from a journal, with the ids of what is on disk: lets go what is no more.
-  void Reconcile();
+  void Reconcile(GlobalTransaction& transaction);
   // Writes from now on, and reads what RestoreArrays and RestoreLoads found. The lock must not be
   // held.
   void Start();
-  // Nothing that happens from here on is written; closes the store. The lock must not be held.
+  // Nothing that happens from here on is written; closes the store. The caller has no transaction.
   void Stop();
 
   // A journal's arrays whose bytes were still being read from disk: reads them anew. Before any
   // task that uses them is restored.
-  void RestoreLoads();
+  void RestoreLoads(GlobalTransaction& transaction);
 
   // --- the catalogue's ---
-  void Added(session::Session&) override {}
-  void Removed(session::Session&) override {}
-  void Added(const std::shared_ptr<session::Array>& array) override;
-  void Removed(session::Array& array) override;
+  void Added(GlobalTransaction&, session::Session&) override {}
+  void Removed(GlobalTransaction&, session::Session&) override {}
+  void Added(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array) override;
+  void Removed(TenantTransaction& transaction, session::Array& array) override;
   // Something but its content has changed.
-  void Changed(const session::Array& array);
+  void Changed(TenantTransaction& transaction, const session::Array& array);
 
   // A task is about to enter its buffers' order: in the journal, what it may change counts as not
   // kept from now on, since a successor does not see it end.
-  void Enqueued(const Task& task);
+  void Enqueued(TenantTransaction& transaction, const Task& task);
   // A task has ended; it still has its uses. `begun`: it may have changed what it writes.
-  void Ended(const Task& task, bool begun);
+  void Ended(TenantTransaction& transaction, const Task& task, bool begun);
 
   // --- jobs; `session` is the job's own and names it here ---
   // The id of its row; the number to wait for goes to `number`. 0: it is not kept.
-  uint64_t Accepted(const AcceptedJob& job, uint64_t* number);
+  uint64_t Accepted(GlobalTransaction& transaction, const AcceptedJob& job, uint64_t* number);
   // One that a journal had; false: it is not on disk. `begun`: it may have used arrays.
-  bool Restored(const std::string& session, uint64_t row, bool begun);
+  bool Restored(GlobalTransaction& transaction, const std::string& session, uint64_t row,
+                bool begun);
   // Whether it is on disk as one that has ended; at the start.
-  bool HasEnded(uint64_t row) const;
+  bool HasEnded(GlobalTransaction& transaction, uint64_t row) const;
   // The number to wait for; 0: none.
-  uint64_t CancelRequested(uint64_t row);
+  uint64_t CancelRequested(GlobalTransaction& transaction, uint64_t row);
   // `end`: EndOf the job.
-  void JobEnded(const std::string& session, uint64_t row, std::string end,
-                const std::vector<std::shared_ptr<session::Array>>& named_results);
+  void JobEnded(GlobalTransaction& transaction, const std::string& session, uint64_t row,
+                std::string end, const std::vector<std::shared_ptr<session::Array>>& named_results);
   static std::string EndOf(const v1::Job& job);  // serialized; without a lock
-  void Forgotten(const std::string& session, uint64_t row);
+  void Forgotten(GlobalTransaction& transaction, const std::string& session, uint64_t row);
   // Whether an accepted job's inputs are what they were; lets go what it had made, which it makes
   // anew. DATA_LOSS otherwise.
-  absl::Status PrepareRerun(const TenantId& tenant, const recovery::DurableJobRecord& record);
+  absl::Status PrepareRerun(GlobalTransaction& transaction, const TenantId& tenant,
+                            const recovery::DurableJobRecord& record);
 
   // --- functions and programs ---
   // The id of its row; the number to wait for goes to `number`. 0: it is not kept.
-  uint64_t Defined(durable::DefinitionRow::Kind kind, const google::protobuf::MessageLite& record,
-                   uint64_t* number);
+  uint64_t Defined(TenantTransaction& transaction, durable::DefinitionRow::Kind kind,
+                   const google::protobuf::MessageLite& record, uint64_t* number);
   // The number to wait for; 0: none.
-  uint64_t Undefined(uint64_t row);
+  uint64_t Undefined(TenantTransaction& transaction, uint64_t row);
   // One that a journal had.
-  void RestoredDefinition(uint64_t row) { definition_rows_.insert(row); }
+  void RestoredDefinition(GlobalTransaction& transaction, uint64_t row) {
+    definition_rows_.insert(row);
+  }
   // What was found on disk, in the order of their making; until Start.
   const std::map<uint64_t, durable::DefinitionRow>& definitions() const {
     return rows_.definitions;
   }
 
-  // Waits until a change is on disk, within reason; the lock must not be held.
+  // Waits until a change is on disk, within reason; the caller has no transaction.
   void Await(uint64_t number) const;
   // The number of what was asked for last.
   uint64_t last() const { return store_->last(); }
-  // Until everything is on disk. The lock must not be held.
+  // Until everything is on disk. The caller has no transaction.
   void Flush(SteadyTime deadline);
 
  private:
@@ -168,9 +172,9 @@ class Durability : public session::Catalogue::Observer {
   struct Writing;
 
   ContentPtr Find(const store::Buffer* buffer) const;
-  void BeginLoad(const ContentPtr& content, const std::shared_ptr<store::Buffer>& buffer,
-                 const durable::ContentRow& row);
-  bool RestoreArray(const durable::ArrayRow& row,
+  void BeginLoad(GlobalTransaction& transaction, const ContentPtr& content,
+                 const std::shared_ptr<store::Buffer>& buffer, const durable::ContentRow& row);
+  bool RestoreArray(GlobalTransaction& transaction, const durable::ArrayRow& row,
                     std::map<uint64_t, std::shared_ptr<store::Buffer>>* buffers);
   void Due(const ContentPtr& content, SteadyTime when);
   durable::ArrayRow RowOf(const session::Array& array, uint64_t content) const;
@@ -192,14 +196,14 @@ class Durability : public session::Catalogue::Observer {
   void EndLoad(const Load& load, const absl::Status& status);
   void NoteRenamed(uint64_t row, const recovery::DurableJobRecord& now);
   std::vector<uint64_t> RowsOf(const std::set<std::string>& sessions) const;
-  int DeviceFor(const std::string& wanted);
+  int DeviceFor(GlobalTransaction& transaction, const std::string& wanted);
 
   Core* const core_;
   Scheduler* const scheduler_;
   durable::DurableStore* const store_;
   durable::Rows rows_;  // as found, until Start
 
-  // Guarded by the engine's lock.
+  // Transactions guard it.
   bool stopped_ = false;
   absl::flat_hash_map<const store::Buffer*, ContentPtr> contents_;
   std::map<std::string, KeptJob> jobs_;   // by session, until they are written as ended
@@ -212,7 +216,7 @@ class Durability : public session::Catalogue::Observer {
   SteadyTime write_failure_told_ = SteadyTime::InfinitePast();
 
   mutable std::atomic<int64_t> not_written_told_{0};  // seconds since 1970
-  absl::Mutex mutex_;                                 // taken under the engine's lock
+  absl::Mutex mutex_;                                 // taken inside a transaction
   std::multimap<SteadyTime, ContentPtr> due_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;  // nothing waits for its time

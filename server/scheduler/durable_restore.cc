@@ -37,11 +37,11 @@ absl::Status InputLost(const std::string& name) {
 
 }  // namespace
 
-std::vector<durable::JobRow> Durability::RestoreArrays() {
+std::vector<durable::JobRow> Durability::RestoreArrays(GlobalTransaction& transaction) {
   std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers;
   int restored = 0;
   for (const auto& [id, row] : rows_.arrays) {
-    if (RestoreArray(row, &buffers)) {
+    if (RestoreArray(transaction, row, &buffers)) {
       ++restored;
       continue;
     }
@@ -59,7 +59,7 @@ std::vector<durable::JobRow> Durability::RestoreArrays() {
   return jobs;
 }
 
-bool Durability::RestoreArray(const durable::ArrayRow& row,
+bool Durability::RestoreArray(GlobalTransaction& transaction, const durable::ArrayRow& row,
                               std::map<uint64_t, std::shared_ptr<store::Buffer>>* buffers) {
   recovery::ArrayRecord record;
   if (!record.ParseFromString(row.record)) return false;
@@ -87,10 +87,11 @@ bool Durability::RestoreArray(const durable::ArrayRow& row,
   ByteExtent extent = Extent(array->info);
   if (buffer->error.ok() && (extent.begin < 0 || extent.end > buffer->size)) return false;
   array->buffer = buffer;
-  absl::Status added = core_->catalogue.AddArray(tenant, *name, array, core_->Now(),
+  absl::Status added = core_->catalogue.AddArray(transaction, tenant, *name, array, core_->Now(),
                                                  session::Catalogue::Quota::kExempt);
   if (!added.ok()) return false;
-  if (is_new && buffer->error.ok()) BeginLoad(Find(buffer.get()), buffer, content->second);
+  if (is_new && buffer->error.ok())
+    BeginLoad(transaction, Find(buffer.get()), buffer, content->second);
   if (!buffer->error.ok()) {
     // What the disk says of it is true already.
     ContentPtr known = Find(buffer.get());
@@ -100,7 +101,8 @@ bool Durability::RestoreArray(const durable::ArrayRow& row,
   return true;
 }
 
-void Durability::BeginLoad(const ContentPtr& content, const std::shared_ptr<store::Buffer>& buffer,
+void Durability::BeginLoad(GlobalTransaction& transaction, const ContentPtr& content,
+                           const std::shared_ptr<store::Buffer>& buffer,
                            const durable::ContentRow& row) {
   if (content == nullptr) return;
   buffer->SetLoading(true);
@@ -109,12 +111,12 @@ void Durability::BeginLoad(const ContentPtr& content, const std::shared_ptr<stor
   task->label = "read from disk";
   task->host_access = true;
   task->uses.push_back({.buffer = buffer, .write = true, .fresh = true});
-  scheduler_->Restore(task);
-  scheduler_->Resume(task);
+  scheduler_->Restore(transaction, task);
+  scheduler_->Resume(transaction, task);
   loads_.push_back({content, buffer, task, row});
 }
 
-void Durability::RestoreLoads() {
+void Durability::RestoreLoads(GlobalTransaction& transaction) {
   std::vector<std::pair<ContentPtr, std::shared_ptr<store::Buffer>>> unread;
   for (const auto& [key, content] : contents_) {
     auto buffer = content->buffer.lock();
@@ -123,14 +125,14 @@ void Durability::RestoreLoads() {
   for (const auto& [content, buffer] : unread) {
     auto row = rows_.contents.find(buffer->kept);
     if (row != rows_.contents.end() && row->second.size == buffer->size) {
-      BeginLoad(content, buffer, row->second);
+      BeginLoad(transaction, content, buffer, row->second);
     } else {
       buffer->SetLoading(false);
     }
   }
 }
 
-void Durability::Reconcile() {
+void Durability::Reconcile(GlobalTransaction& transaction) {
   std::set<uint64_t> arrays;
   for (const auto& [buffer, content] : contents_) {
     for (const auto& [id, name] : content->names) arrays.insert(id);
@@ -150,10 +152,11 @@ void Durability::Reconcile() {
     store_->Queue(std::move(change));
 }
 
-bool Durability::Restored(const std::string& session, uint64_t row, bool begun) {
+bool Durability::Restored(GlobalTransaction& transaction, const std::string& session, uint64_t row,
+                          bool begun) {
   if (row == 0 || rows_.jobs.count(row) == 0) return false;
   job_rows_.insert(row);
-  if (HasEnded(row)) return true;
+  if (HasEnded(transaction, row)) return true;
   std::string id = session.substr(session.find('/') + 1);
   KeptJob& job = jobs_[id];
   job.row = row;
@@ -163,7 +166,8 @@ bool Durability::Restored(const std::string& session, uint64_t row, bool begun) 
   for (const recovery::NamedArrayRecord& entry : record.arrays()) {
     auto name = session::ParseArrayName(entry.name(), "name");
     if (!name.ok()) continue;
-    auto array = core_->catalogue.FindArray(TenantId{record.tenant()}, *name, core_->Now());
+    auto array =
+        core_->catalogue.FindArray(transaction, TenantId{record.tenant()}, *name, core_->Now());
     if (!array.ok() || (*array)->durable != entry.row()) continue;
     ContentPtr content = Find((*array)->buffer.get());
     if (content == nullptr) continue;
@@ -178,7 +182,7 @@ bool Durability::Restored(const std::string& session, uint64_t row, bool begun) 
   return true;
 }
 
-bool Durability::HasEnded(uint64_t row) const {
+bool Durability::HasEnded(GlobalTransaction& transaction, uint64_t row) const {
   auto found = rows_.jobs.find(row);
   return found != rows_.jobs.end() && !found->second.ended.empty();
 }
@@ -197,12 +201,12 @@ void Durability::NoteRenamed(uint64_t row, const recovery::DurableJobRecord& now
   }
 }
 
-absl::Status Durability::PrepareRerun(const TenantId& tenant,
+absl::Status Durability::PrepareRerun(GlobalTransaction& transaction, const TenantId& tenant,
                                       const recovery::DurableJobRecord& record) {
   for (const recovery::NamedArrayRecord& entry : record.arrays()) {
     auto name = session::ParseArrayName(entry.name(), "name");
     if (!name.ok()) return InputLost(entry.name());
-    auto found = core_->catalogue.FindArray(tenant, *name, core_->Now());
+    auto found = core_->catalogue.FindArray(transaction, tenant, *name, core_->Now());
     uint64_t there = found.ok() ? (*found)->durable : 0;
     if (entry.made()) continue;
     auto renamed = renamed_.find(entry.row());
@@ -212,9 +216,9 @@ absl::Status Durability::PrepareRerun(const TenantId& tenant,
   for (const recovery::NamedArrayRecord& entry : record.arrays()) {
     auto name = session::ParseArrayName(entry.name(), "name");
     if (!entry.made() || !name.ok()) continue;
-    auto found = core_->catalogue.FindArray(tenant, *name, core_->Now());
+    auto found = core_->catalogue.FindArray(transaction, tenant, *name, core_->Now());
     if (found.ok() && entry.row() != 0 && (*found)->durable == entry.row())
-      core_->catalogue.RemoveArray(tenant, *name, core_->Now()).IgnoreError();
+      core_->catalogue.RemoveArray(transaction, tenant, *name, core_->Now()).IgnoreError();
   }
   return absl::OkStatus();
 }
@@ -224,7 +228,7 @@ absl::Status Durability::PrepareRerun(const TenantId& tenant,
 void Durability::ReadLoop() {
   std::vector<Load> loads;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     loads = std::exchange(loads_, {});
   }
   SteadyTime begin = Now();
@@ -263,13 +267,13 @@ void Durability::ReadLoop() {
   }
 }
 
-int Durability::DeviceFor(const std::string& wanted) {
+int Durability::DeviceFor(GlobalTransaction& transaction, const std::string& wanted) {
   int device = core_->DeviceIndex(wanted);
   if (device >= 0) return device;
   Memory& memory = scheduler_->memory();
   auto room = [&](int index) {
     return static_cast<int64_t>(memory.limit_bytes(index)) -
-           static_cast<int64_t>(memory.arena_bytes(index));
+           static_cast<int64_t>(memory.arena_bytes(transaction, index));
   };
   device = 0;
   for (size_t i = 1; i < core_->broker->devices().size(); ++i) {
@@ -284,9 +288,9 @@ absl::Status Durability::ReadFile(const Load& load) {
   Lane* lane = nullptr;
   int device = 0;
   {
-    Locked lock(*core_);
-    device = scheduler_->HomeOf(load.buffer->size, DeviceFor(load.row.device));
-    lane = &scheduler_->LaneFor(load.buffer->tenant, device);
+    GlobalTransaction transaction(*core_);
+    device = scheduler_->HomeOf(load.buffer->size, DeviceFor(transaction, load.row.device));
+    lane = &scheduler_->LaneFor(transaction, load.buffer->tenant, device);
   }
   auto target = scheduler_->BlockingAllocate(*lane, load.row.size);
   if (!target.ok()) return target.status();
@@ -304,7 +308,7 @@ absl::Status Durability::ReadFile(const Load& load) {
     absl::Status finished = writer.Finish();
     if (status.ok()) status = finished;
   }
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   // Also when it goes back at once: a block belongs to a buffer, or to nobody.
   load.buffer->AddReplica(device, *target);
   if (!status.ok()) load.buffer->DropReplica(device);
@@ -312,7 +316,7 @@ absl::Status Durability::ReadFile(const Load& load) {
 }
 
 void Durability::EndLoad(const Load& load, const absl::Status& status) {
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   if (!status.ok()) {
     load.content->damaged = true;
     for (const auto& [id, name] : load.content->names) {
@@ -324,7 +328,7 @@ void Durability::EndLoad(const Load& load, const absl::Status& status) {
     load.buffer->Spoil(DataLost(status.message()));
   }
   // While it still counts as loading: what ends here changes nothing that is on disk.
-  scheduler_->Finish(load.task, load.buffer->error);
+  scheduler_->Finish(transaction, load.task, load.buffer->error);
   load.buffer->SetLoading(false);
   if (load.content->rows_changed) Due(load.content, core_->Now());
 }

@@ -9,21 +9,21 @@
 namespace stride::scheduler {
 
 // What is in a worker's queue stays there: it may end yet, and its deadline ends it if not.
-void Scheduler::HealthChanged(int device) {
+void Scheduler::HealthChanged(GlobalTransaction& transaction, int device) {
   if (health_.Serves(device)) return;
-  lanes_.ForEach([&](Lane& lane) {
+  lanes_.ForEach(transaction, [&](Lane& lane) {
     if (lane.device != device) return;
     const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
-    for (const auto& task : tasks) LeaveIllDevice(task);
+    for (const auto& task : tasks) LeaveIllDevice(transaction, task);
   });
 }
 
 // To another device, or to its end where it can run on no other. One whose inputs are on their way
 // is looked at again when they have come.
-void Scheduler::LeaveIllDevice(const std::shared_ptr<Task>& task) {
+void Scheduler::LeaveIllDevice(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (task->state != TaskState::kPreparing || task->num_moves > 0) return;
-  TakeBack(task);
-  Evaluate(task);
+  TakeBack(transaction, task);
+  Evaluate(transaction, task);
 }
 
 // Why Choose has found no device.

@@ -38,8 +38,8 @@ class WholeAccess {
   WholeAccess(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
   ~WholeAccess() {
     if (task_ == nullptr) return;
-    Locked lock(*core_);
-    End();
+    TenantTransaction transaction(*core_, task_->tenant);
+    End(transaction);
   }
   absl::Status Begin(const TenantId& tenant, const ArrayPtr& array, SteadyTime deadline) {
     auto granted = std::make_shared<absl::Notification>();
@@ -51,22 +51,23 @@ class WholeAccess {
       task->drop_other_replicas = true;  // a move: the content stays as it is
       task->uses.push_back({.buffer = array->buffer, .read = true, .write = true});
       NotifyOnce(*task, granted);
-      Locked lock(*core_, tenant);
-      if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;
+      TenantTransaction transaction(*core_, tenant);
+      if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok()) return status;
       task_ = std::move(task);
     }
     if (!stride::Await(*granted, deadline)) {
-      Locked lock(*core_);
-      scheduler_->Cancel(std::exchange(task_, nullptr));
+      TenantTransaction transaction(*core_, tenant);
+      scheduler_->Cancel(transaction, std::exchange(task_, nullptr));
       return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                        "the deadline passed while earlier work used the array");
     }
-    Locked lock(*core_, tenant);
+    TenantTransaction transaction(*core_, tenant);
     return task_->state == TaskState::kDone ? task_->result : array->status();
   }
   bool begun() const { return task_ != nullptr; }
-  // Caller holds the lock.
-  void End() { scheduler_->Finish(std::exchange(task_, nullptr), absl::OkStatus()); }
+  void End(TenantTransaction& transaction) {
+    scheduler_->Finish(transaction, std::exchange(task_, nullptr), absl::OkStatus());
+  }
 
  private:
   Core* const core_;
@@ -95,9 +96,9 @@ absl::StatusOr<std::shared_ptr<const UniqueFd>> DescriptorFor(const store::Arena
 
 bool Exports::IsName(std::string_view name) { return name.starts_with(kPrefix); }
 
-absl::StatusOr<ArrayPtr> Exports::Find(const TenantId& tenant, const session::ArrayName& name,
-                                       bool hand_over) {
-  auto found = core_->catalogue.FindArray(tenant, name, core_->Now());
+absl::StatusOr<ArrayPtr> Exports::Find(TenantTransaction& transaction, const TenantId& tenant,
+                                       const session::ArrayName& name, bool hand_over) {
+  auto found = core_->catalogue.FindArray(transaction, tenant, name, core_->Now());
   if (!found.ok()) return found.status();
   const session::Array& array = **found;
   if (!array.status().ok()) return array.status();
@@ -113,13 +114,13 @@ absl::StatusOr<ArrayPtr> Exports::Find(const TenantId& tenant, const session::Ar
 }
 
 // Where it lies, else where its session works.
-int Exports::DeviceFor(const TenantId& tenant, const session::ArrayName& name,
-                       const store::Buffer& buffer) {
+int Exports::DeviceFor(TenantTransaction& transaction, const TenantId& tenant,
+                       const session::ArrayName& name, const store::Buffer& buffer) {
   for (const auto& [place, block] : buffer.replicas) {
     if (core_->IsDevice(place)) return place;
   }
   if (!name.session.empty()) {
-    auto session = core_->catalogue.FindSession(tenant, name.session, core_->Now());
+    auto session = core_->catalogue.FindSession(transaction, tenant, name.session, core_->Now());
     if (session.ok() && (*session)->home_device >= 0) return (*session)->home_device;
   }
   for (int device = 0; device < core_->memory_place(); ++device) {
@@ -197,11 +198,11 @@ absl::StatusOr<v1::MapArrayResponse> Exports::Map(const TenantId& tenant,
   int device = 0;
   int64_t reserved = 0;  // bytes of the device that no loan counts yet
   {
-    Locked lock(*core_, tenant);
-    auto found = Find(tenant, *name, hand_over);
+    TenantTransaction transaction(*core_, tenant);
+    auto found = Find(transaction, tenant, *name, hand_over);
     if (!found.ok()) return found.status();
     array = *std::move(found);
-    device = DeviceFor(tenant, *name, *array->buffer);
+    device = DeviceFor(transaction, tenant, *name, *array->buffer);
     if (array->buffer->num_loans == 0) reserved = array->buffer->size;
     absl::MutexLock mine(&mutex_);
     if (absl::Status status = Take(tenant, device, 1, reserved); !status.ok()) return status;
@@ -218,24 +219,25 @@ absl::StatusOr<v1::MapArrayResponse> Exports::Map(const TenantId& tenant,
     fd = DescriptorFor(*block->arena, hand_over);
     status = fd.status();
   }
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   absl::MutexLock mine(&mutex_);
   absl::StatusOr<v1::MapArrayResponse> response = v1::MapArrayResponse();
   if (status.ok()) {
-    response = Lend(tenant, *name, array, *block, device, hand_over, *std::move(fd), &reserved);
+    response = Lend(transaction, tenant, *name, array, *block, device, hand_over, *std::move(fd),
+                    &reserved);
   } else {
     response = status;
   }
   Return(tenant, device, response.ok() ? 0 : 1, reserved);
-  if (access.begun()) access.End();
+  if (access.begun()) access.End(transaction);
   return response;
 }
 
 absl::StatusOr<v1::MapArrayResponse> Exports::Lend(
-    const TenantId& tenant, const session::ArrayName& name, const ArrayPtr& array,
-    const store::Allocation& block, int device, bool hand_over, std::shared_ptr<const UniqueFd> fd,
-    int64_t* reserved) {
-  auto found = Find(tenant, name, hand_over);
+    TenantTransaction& transaction, const TenantId& tenant, const session::ArrayName& name,
+    const ArrayPtr& array, const store::Allocation& block, int device, bool hand_over,
+    std::shared_ptr<const UniqueFd> fd, int64_t* reserved) {
+  auto found = Find(transaction, tenant, name, hand_over);
   if (!found.ok()) return found.status();
   store::Buffer& buffer = *array->buffer;
   auto here = buffer.replicas.find(device);
@@ -265,7 +267,7 @@ absl::StatusOr<v1::MapArrayResponse> Exports::Lend(
   }
   ++loan->second.num_exports;
   if (hand_over) {
-    auto removed = core_->catalogue.RemoveArray(tenant, name, core_->Now());
+    auto removed = core_->catalogue.RemoveArray(transaction, tenant, name, core_->Now());
     removed.IgnoreError();  // Find has just found it
   }
 
@@ -304,17 +306,17 @@ absl::StatusOr<RedeemedRegion> Exports::Redeem(std::string_view ticket) {
 
 void Exports::LetGo(const std::string& name, std::shared_ptr<const void> connection) {
   core_->executor.Run([this, name, connection = std::move(connection)] {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     std::map<std::string, Export, std::less<>>::node_type ended;
     {
       absl::MutexLock mine(&mutex_);
       ended = exports_.extract(name);
     }
-    if (!ended.empty()) End(ended.mapped());
+    if (!ended.empty()) End(transaction, ended.mapped());
   });
 }
 
-void Exports::EndExpired(SteadyTime now) {
+void Exports::EndExpired(GlobalTransaction& transaction, SteadyTime now) {
   std::vector<Export> ended;
   {
     absl::MutexLock mine(&mutex_);
@@ -328,11 +330,10 @@ void Exports::EndExpired(SteadyTime now) {
       it = exports_.erase(it);
     }
   }
-  for (const Export& one : ended) End(one);
+  for (const Export& one : ended) End(transaction, one);
 }
 
-void Exports::End(const Export& ended) {
-  core_->AssertAll();
+void Exports::End(GlobalTransaction& transaction, const Export& ended) {
   Loan loan;
   {
     absl::MutexLock mine(&mutex_);
@@ -345,12 +346,13 @@ void Exports::End(const Export& ended) {
   }
   --loan.block.arena->num_loans;
   --loan.buffer->num_loans;
-  scheduler_->LetGo(*loan.buffer);
+  scheduler_->LetGo(transaction, *loan.buffer);
   loan.buffer.reset();
   // The memory of one that was handed over, or whose array has gone, is free from now on.
   loan.block = {};
-  scheduler_->memory().Reclaim();
-  scheduler_->memory().Trim(scheduler_->LaneFor(loan.tenant, loan.device), UINT64_MAX);
+  scheduler_->memory().Reclaim(transaction);
+  scheduler_->memory().Trim(transaction, scheduler_->LaneFor(transaction, loan.tenant, loan.device),
+                            UINT64_MAX);
 }
 
 }  // namespace stride::scheduler

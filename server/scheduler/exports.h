@@ -15,8 +15,8 @@
 #include "server/base/steady_time.h"
 #include "server/base/unique_fd.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/redeemed_region.h"
 #include "server/session/array.h"
 #include "stride/v1/region_service.pb.h"
 
@@ -51,8 +51,8 @@ class Exports {
   static bool IsName(std::string_view name);
   // `connection` goes once the loan has ended.
   void LetGo(const std::string& name, std::shared_ptr<const void> connection);
-  // Ends those whose ticket expired. Caller has all locks.
-  void EndExpired(SteadyTime now);
+  // Ends those whose ticket expired.
+  void EndExpired(GlobalTransaction& transaction, SteadyTime now);
 
  private:
   struct Use {
@@ -75,12 +75,14 @@ class Exports {
     SteadyTime expire_time;
   };
 
-  absl::StatusOr<std::shared_ptr<session::Array>> Find(const TenantId& tenant,
+  absl::StatusOr<std::shared_ptr<session::Array>> Find(TenantTransaction& transaction,
+                                                       const TenantId& tenant,
                                                        const session::ArrayName& name,
                                                        bool hand_over);
-  int DeviceFor(const TenantId& tenant, const session::ArrayName& name,
-                const store::Buffer& buffer);
-  absl::StatusOr<v1::MapArrayResponse> Lend(const TenantId& tenant, const session::ArrayName& name,
+  int DeviceFor(TenantTransaction& transaction, const TenantId& tenant,
+                const session::ArrayName& name, const store::Buffer& buffer);
+  absl::StatusOr<v1::MapArrayResponse> Lend(TenantTransaction& transaction, const TenantId& tenant,
+                                            const session::ArrayName& name,
                                             const std::shared_ptr<session::Array>& array,
                                             const store::Allocation& block, int device,
                                             bool hand_over, std::shared_ptr<const UniqueFd> fd,
@@ -91,13 +93,12 @@ class Exports {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(const TenantId& tenant, int device, int64_t exports, int64_t bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Caller has all locks.
-  void End(const Export& ended);
+  void End(GlobalTransaction& transaction, const Export& ended);
 
   Core* const core_;
   Scheduler* const scheduler_;
   const absl::Duration ticket_life_;
-  // Taken under the engine's lock, never the other way round.
+  // Taken inside a transaction, never around one.
   absl::Mutex mutex_;
   Use all_ ABSL_GUARDED_BY(mutex_);
   std::map<TenantId, Use> tenants_ ABSL_GUARDED_BY(mutex_);  // none has no export

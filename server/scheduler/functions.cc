@@ -13,6 +13,7 @@
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -111,47 +112,50 @@ absl::StatusOr<v1::Function> Functions::Create(const TenantId& tenant,
   function->clear_omitted();
   SetTimestamp(core_->Now(), function->mutable_create_time());
   uint64_t number = 0;
-  auto lock = std::make_unique<Locked>(*core_);
-  creating_.erase(key);
-  if (absl::IsInvalidArgument(compiled))
-    return AtField(compiled, TextField(request.function()), "does not compile");
-  if (!compiled.ok()) return compiled;
-  Entry& entry = functions_[key];
-  entry.record = core_->recorder.NewId();
-  entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
-  entry.control = *std::move(charge);
-  entry.control.Set(CostOf(*function));
-  entry.function = std::move(function);
-  if (core_->durability != nullptr) {
-    entry.durable = core_->durability->Defined(durable::DefinitionRow::kFunction,
-                                               RecordOf(key, entry), &number);
+  std::shared_ptr<const v1::Function> made;
+  {
+    TenantTransaction transaction(*core_, tenant);
+    auto& [functions, creating] = partitions_.Of(transaction, tenant);
+    creating.erase(key);
+    if (absl::IsInvalidArgument(compiled))
+      return AtField(compiled, TextField(request.function()), "does not compile");
+    if (!compiled.ok()) return compiled;
+    Entry& entry = functions[key];
+    entry.record = core_->recorder->NewId();
+    entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
+    entry.control = *std::move(charge);
+    entry.control.Set(CostOf(*function));
+    entry.function = made = std::move(function);
+    if (core_->durability != nullptr) {
+      entry.durable = core_->durability->Defined(transaction, durable::DefinitionRow::kFunction,
+                                                 RecordOf(key, entry), &number);
+    }
+    Save(transaction, key, entry);
   }
-  Save(key, entry);
-  const std::shared_ptr<const v1::Function> made = entry.function;
-  lock.reset();
   if (number != 0) core_->durability->Await(number);
   return AnswerOf(*made);
 }
 
 absl::Status Functions::Reserve(const Key& key) {
-  Locked lock(*core_);
-  if (functions_.count(key) > 0 || creating_.count(key) > 0) {
+  TenantTransaction transaction(*core_, key.first);
+  auto& [functions, creating] = partitions_.Of(transaction, key.first);
+  if (functions.count(key) > 0 || creating.count(key) > 0) {
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                      absl::StrCat("the function exists already: ", key.second),
                      {{"name", key.second}});
   }
   int64_t used = 0;
-  for (auto it = functions_.lower_bound({key.first, ""});
-       it != functions_.end() && it->first.first == key.first; ++it)
+  for (auto it = functions.lower_bound({key.first, ""});
+       it != functions.end() && it->first.first == key.first; ++it)
     ++used;
-  for (const Key& other : creating_) used += other.first == key.first;
+  for (const Key& other : creating) used += other.first == key.first;
   if (used >= kMaxFunctions) {
     return QuotaExceeded(v1::ERROR_REASON_QUOTA, key.first.value,
                          "the tenant has as many functions as it may; delete some",
                          {.quota = "functions", .limit = kMaxFunctions, .used = used, .asked = 1},
                          absl::Seconds(60));
   }
-  creating_.insert(key);
+  creating.insert(key);
   return absl::OkStatus();
 }
 
@@ -188,9 +192,10 @@ absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunctio
                    "the deadline passed during compilation");
 }
 
-void Functions::Save(const Key& key, const Entry& entry) {
-  if (!core_->recorder.on()) return;
-  core_->recorder.Set(key.first, recovery::Kind::kFunction, entry.record, RecordOf(key, entry));
+void Functions::Save(TenantTransaction& transaction, const Key& key, const Entry& entry) {
+  if (!core_->recorder->on()) return;
+  core_->recorder->Set(transaction, key.first, recovery::Kind::kFunction, entry.record,
+                       RecordOf(key, entry));
 }
 
 recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry) {
@@ -203,20 +208,24 @@ recovery::FunctionRecord Functions::RecordOf(const Key& key, const Entry& entry)
   return record;
 }
 
-void Functions::RestoreFromDisk(uint64_t row, const std::string& bytes) {
+void Functions::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
+                                const std::string& bytes) {
   recovery::FunctionRecord record;
   if (!record.ParseFromString(bytes)) return;
   record.set_durable(row);
-  Restore(core_->recorder.NewId(), record);
+  Restore(transaction, core_->recorder->NewId(), record);
   const Key key{TenantId{record.tenant()}, record.id()};
-  if (auto it = functions_.find(key); it != functions_.end()) Save(key, it->second);
+  auto& functions = partitions_.Of(transaction, key.first).functions;
+  if (auto it = functions.find(key); it != functions.end()) Save(transaction, key, it->second);
 }
 
-void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
+void Functions::Restore(GlobalTransaction& transaction, uint64_t id,
+                        const recovery::FunctionRecord& record) {
   Entry entry;
   entry.record = id;
   entry.durable = record.durable();
-  if (core_->durability != nullptr) core_->durability->RestoredDefinition(entry.durable);
+  if (core_->durability != nullptr)
+    core_->durability->RestoredDefinition(transaction, entry.durable);
   auto function = std::make_shared<v1::Function>();
   if (!function->ParseFromString(record.function())) return;
   auto read = ops::ReadFunction(*function, record.id());
@@ -229,7 +238,8 @@ void Functions::Restore(uint64_t id, const recovery::FunctionRecord& record) {
   entry.control = core_->accounts->ControlOf(TenantId{record.tenant()})->Hold(CostOf(*function));
   entry.function = std::move(function);
   entry.read = std::make_shared<const ops::ClientFunction>(*std::move(read));
-  functions_[{TenantId{record.tenant()}, record.id()}] = std::move(entry);
+  const TenantId tenant{record.tenant()};
+  partitions_.Of(transaction, tenant).functions[{tenant, record.id()}] = std::move(entry);
 }
 
 absl::StatusOr<v1::Function> Functions::Get(const TenantId& tenant, const std::string& name) {
@@ -237,9 +247,10 @@ absl::StatusOr<v1::Function> Functions::Get(const TenantId& tenant, const std::s
   if (!parsed.ok()) return parsed.status();
   std::shared_ptr<const v1::Function> function;
   {
-    Locked lock(*core_, tenant);
-    auto it = functions_.find({tenant, parsed->id});
-    if (it != functions_.end() && parsed->tenant == tenant.value) function = it->second.function;
+    TenantTransaction transaction(*core_, tenant);
+    const auto& functions = partitions_.Of(transaction, tenant).functions;
+    auto it = functions.find({tenant, parsed->id});
+    if (it != functions.end() && parsed->tenant == tenant.value) function = it->second.function;
   }
   if (function == nullptr) return Unknown("function", name);
   return AnswerOf(*function);
@@ -254,9 +265,10 @@ absl::StatusOr<v1::ListFunctionsResponse> Functions::List(const TenantId& tenant
   if (!page_size.ok()) return page_size.status();
   std::vector<std::pair<std::string, std::shared_ptr<const v1::Function>>> found;
   {
-    Locked lock(*core_, tenant);
-    found = EntriesAfter(functions_, tenant, request.page_token(), *page_size,
-                         [](const Entry& entry) { return entry.function; });
+    TenantTransaction transaction(*core_, tenant);
+    found =
+        EntriesAfter(partitions_.Of(transaction, tenant).functions, tenant, request.page_token(),
+                     *page_size, [](const Entry& entry) { return entry.function; });
   }
   v1::ListFunctionsResponse response;
   WritePage(
@@ -274,27 +286,32 @@ absl::Status Functions::Delete(const TenantId& tenant, const std::string& name) 
   if (!parsed.ok()) return parsed.status();
   uint64_t number = 0;
   {
-    Locked lock(*core_);
-    auto it = functions_.find({tenant, parsed->id});
-    if (parsed->tenant != tenant.value || it == functions_.end()) return Unknown("function", name);
-    core_->recorder.Erase(tenant, recovery::Kind::kFunction, it->second.record);
-    if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
-    functions_.erase(it);
+    TenantTransaction transaction(*core_, tenant);
+    auto& functions = partitions_.Of(transaction, tenant).functions;
+    auto it = functions.find({tenant, parsed->id});
+    if (parsed->tenant != tenant.value || it == functions.end()) return Unknown("function", name);
+    core_->recorder->Erase(transaction, tenant, recovery::Kind::kFunction, it->second.record);
+    if (core_->durability != nullptr)
+      number = core_->durability->Undefined(transaction, it->second.durable);
+    functions.erase(it);
   }
   if (number != 0) core_->durability->Await(number);
   return absl::OkStatus();
 }
 
-const ops::ClientFunction* Functions::Find(const TenantId& tenant, std::string_view id) const {
-  auto it = functions_.find({tenant, std::string(id)});
-  return it == functions_.end() ? nullptr : it->second.read.get();
+const ops::ClientFunction* Functions::Find(TenantTransaction& transaction, const TenantId& tenant,
+                                           std::string_view id) const {
+  const auto& functions = partitions_.Of(transaction, tenant).functions;
+  auto it = functions.find({tenant, std::string(id)});
+  return it == functions.end() ? nullptr : it->second.read.get();
 }
 
 std::map<std::string, std::shared_ptr<const ops::ClientFunction>> Functions::All(
-    const TenantId& tenant) const {
+    TenantTransaction& transaction, const TenantId& tenant) const {
   std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all;
-  for (auto it = functions_.lower_bound({tenant, ""});
-       it != functions_.end() && it->first.first == tenant; ++it)
+  const auto& functions = partitions_.Of(transaction, tenant).functions;
+  for (auto it = functions.lower_bound({tenant, ""});
+       it != functions.end() && it->first.first == tenant; ++it)
     all.emplace(it->first.second, it->second.read);
   return all;
 }

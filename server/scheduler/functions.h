@@ -11,8 +11,7 @@
 #include "server/base/steady_time.h"
 #include "server/ops/client_function.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
-#include "stride/v1/function_service.pb.h"
+#include "server/scheduler/service/function_service.h"
 
 namespace stride::recovery {
 class FunctionRecord;
@@ -22,28 +21,29 @@ namespace stride::scheduler {
 
 // Functions that clients registered, by name; each tenant's are its own. Thread-safe, except where
 // said.
-class Functions {
+class Functions : public FunctionService {
  public:
   explicit Functions(Core* core) : core_(core) {}
 
   absl::StatusOr<v1::Function> Create(const TenantId& tenant,
                                       const v1::CreateFunctionRequest& request,
-                                      SteadyTime deadline);
-  absl::StatusOr<v1::Function> Get(const TenantId& tenant, const std::string& name);
+                                      SteadyTime deadline) override;
+  absl::StatusOr<v1::Function> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListFunctionsResponse> List(const TenantId& tenant,
-                                                 const v1::ListFunctionsRequest& request);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                                 const v1::ListFunctionsRequest& request) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
 
-  // As an earlier daemon had it. Caller holds the lock.
-  void Restore(uint64_t id, const recovery::FunctionRecord& record);
-  // As it was on disk, in that row. Caller holds the lock.
-  void RestoreFromDisk(uint64_t row, const std::string& record);
+  // Restores a function that an earlier daemon had.
+  void Restore(GlobalTransaction& transaction, uint64_t id, const recovery::FunctionRecord& record);
+  // Restores a function from its row on disk.
+  void RestoreFromDisk(GlobalTransaction& transaction, uint64_t row, const std::string& record);
 
-  // nullptr when the tenant has none of this name; valid while the lock is held. Caller holds it.
-  const ops::ClientFunction* Find(const TenantId& tenant, std::string_view id) const;
-  // All of the tenant's as they are now, for planning without the lock. Caller holds it.
+  // Null if the tenant has no function of this name. Valid during the transaction.
+  const ops::ClientFunction* Find(TenantTransaction& transaction, const TenantId& tenant,
+                                  std::string_view id) const;
+  // All functions of the tenant as they are now, for planning without a transaction.
   std::map<std::string, std::shared_ptr<const ops::ClientFunction>> All(
-      const TenantId& tenant) const;
+      TenantTransaction& transaction, const TenantId& tenant) const;
 
  private:
   using Key = std::pair<TenantId, std::string>;
@@ -57,30 +57,35 @@ class Functions {
   static recovery::FunctionRecord RecordOf(const Key& key, const Entry& entry);
   // Takes the name for a function to be made.
   absl::Status Reserve(const Key& key);
-  void Save(const Key& key, const Entry& entry);
+  void Save(TenantTransaction& transaction, const Key& key, const Entry& entry);
   absl::Status Compile(const TenantId& tenant, const ops::ClientFunction& function,
                        SteadyTime deadline);
   // The targets that the function is compiled for: those of its kind of device.
   absl::StatusOr<std::set<std::string>> Targets(const std::string& device_kind) const;
 
   Core* const core_;
-  std::map<Key, Entry> functions_;  // guarded by the lock, as is the next
-  std::set<Key> creating_;
+  struct Partition {
+    std::map<Key, Entry> functions;
+    std::set<Key> creating;
+  };
+  PerPartition<Partition> partitions_;
 };
 
 // Those that an operation of the tenant can name.
 class TenantFunctions : public ops::FunctionTable {
  public:
-  TenantFunctions(const Functions& functions, const TenantId& tenant)
-      : functions_(functions), tenant_(tenant) {}
+  TenantFunctions(TenantTransaction& transaction, const Functions& functions,
+                  const TenantId& tenant)
+      : transaction_(transaction), functions_(functions), tenant_(tenant) {}
   const ops::ClientFunction* Find(std::string_view name) const override {
-    const ops::ClientFunction* function = functions_.Find(tenant_, name);
+    const ops::ClientFunction* function = functions_.Find(transaction_, tenant_, name);
     found_any_ = found_any_ || function != nullptr;
     return function;
   }
   bool found_any() const { return found_any_; }
 
  private:
+  TenantTransaction& transaction_;
   const Functions& functions_;
   const TenantId& tenant_;
   mutable bool found_any_ = false;

@@ -7,7 +7,8 @@
 namespace stride::scheduler {
 
 // Order among tasks that touch the same buffers: a reader waits for the writer before it, a writer
-// for the writer and all readers before it. All functions: caller holds the engine's lock.
+// for the writer and all readers before it. Not thread-safe: the caller has a transaction of the
+// tasks' tenant.
 
 // Enters the task's uses into its buffers and links it behind the unfinished accesses there.
 void RegisterAccesses(const std::shared_ptr<Task>& task);

@@ -28,7 +28,7 @@ struct HealthOptions {
 // device from others. So a storm of deaths only calls for a canary, and makes its failure count at
 // once.
 //
-// Only judges: no clock, no lock. Guarded by the engine's lock.
+// Only judges: no clock, no lock. Global transactions guard it.
 class DeviceHealth {
  public:
   DeviceHealth(HealthOptions options, SteadyTime now);

@@ -18,8 +18,8 @@ HealthWatch::HealthWatch(Core* core, Hooks hooks)
     devices_.emplace_back(DeviceHealth(core->options.health, core->Now()));
 }
 
-void HealthWatch::Start() {
-  for (size_t i = 0; i < devices_.size(); ++i) Plan(static_cast<int>(i));
+void HealthWatch::Start(GlobalTransaction& transaction) {
+  for (size_t i = 0; i < devices_.size(); ++i) Plan(transaction, static_cast<int>(i));
 }
 
 bool HealthWatch::AllKnown() const {
@@ -28,26 +28,25 @@ bool HealthWatch::AllKnown() const {
 }
 
 template <typename Observe>
-void HealthWatch::Note(int device, Observe observe) {
-  core_->AssertAll();
+void HealthWatch::Note(GlobalTransaction& transaction, int device, Observe observe) {
   DeviceHealth& health = UpToDate(device);
   bool served = health.serving();
   observe(health);
-  Plan(device);
+  Plan(transaction, device);
   if (served == health.serving()) return;
   if (const auto& listener = core_->options.health_changed) {
-    core_->Defer([&listener, name = absl::StrCat("devices/", core_->broker->devices()[device].id()),
-                  serves = health.serving(),
-                  reason = health.reason()] { listener(name, serves, reason); });
+    transaction.Defer(
+        [&listener, name = absl::StrCat("devices/", core_->broker->devices()[device].id()),
+         serves = health.serving(), reason = health.reason()] { listener(name, serves, reason); });
   }
-  hooks_.changed(device);
+  hooks_.changed(transaction, device);
 }
 
-void HealthWatch::Worked(int device) {
+void HealthWatch::Worked(TenantTransaction& transaction, int device) {
   Watched& watched = devices_[device];
   if (watched.health.NeedsProof()) {
-    core_->Defer([this, device] {
-      Locked lock(*core_);
+    transaction.Defer([this, device] {
+      GlobalTransaction transaction(*core_);
       UpToDate(device).Worked(core_->Now());
     });
   } else {
@@ -63,58 +62,58 @@ DeviceHealth& HealthWatch::UpToDate(int device) {
   return watched.health;
 }
 
-void HealthWatch::Suspect(int device) {
-  Note(device, [&](DeviceHealth& health) { health.Suspect(core_->Now()); });
+void HealthWatch::Suspect(GlobalTransaction& transaction, int device) {
+  Note(transaction, device, [&](DeviceHealth& health) { health.Suspect(core_->Now()); });
 }
 
-void HealthWatch::LostWorker(int device, const TenantId& tenant) {
-  Note(device, [&](DeviceHealth& health) { health.LostWorker(tenant, core_->Now()); });
+void HealthWatch::LostWorker(GlobalTransaction& transaction, int device, const TenantId& tenant) {
+  Note(transaction, device, [&](DeviceHealth& health) { health.LostWorker(tenant, core_->Now()); });
 }
 
-void HealthWatch::Broke(int device, const std::string& why) {
-  Note(device, [&](DeviceHealth& health) { health.Broke(why, core_->Now()); });
+void HealthWatch::Broke(GlobalTransaction& transaction, int device, const std::string& why) {
+  Note(transaction, device, [&](DeviceHealth& health) { health.Broke(why, core_->Now()); });
 }
 
 // Sees to it that somebody looks when the next canary is due.
-void HealthWatch::Plan(int device) {
+void HealthWatch::Plan(GlobalTransaction& transaction, int device) {
   Watched& watched = devices_[device];
   SteadyTime next = UpToDate(device).next_canary();
   if (watched.trying || watched.planned <= next) return;
   watched.planned = next;
   core_->timer.At(next, [this, device] {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     devices_[device].planned = SteadyTime::InfiniteFuture();
     if (core_->Now() < UpToDate(device).next_canary()) {
-      Plan(device);  // it has worked meanwhile
+      Plan(transaction, device);  // it has worked meanwhile
     } else {
-      Try(device);
+      Try(transaction, device);
     }
   });
 }
 
-void HealthWatch::Try(int device) {
+void HealthWatch::Try(GlobalTransaction& transaction, int device) {
   if (std::exchange(devices_[device].trying, true)) return;
   executor_.Run([this, device] {
     const CanaryResult result =
         RunCanary(core_->broker, &core_->timer, device, core_->options.health.timeout);
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     devices_[device].trying = false;
-    Tell(device, result);
-    hooks_.tried(device);
+    Tell(transaction, device, result);
+    hooks_.tried(transaction, device);
   });
 }
 
 // A canary that found no worker or no memory may lack resources that tenants have. While any of
 // their workers is idle, idle workers end, more each time, and the canary is no evidence.
-void HealthWatch::Tell(int device, const CanaryResult& result) {
+void HealthWatch::Tell(GlobalTransaction& transaction, int device, const CanaryResult& result) {
   int& num_given = devices_[device].num_given;
   int given = 0;
   if (!result.status.ok() && (!result.started || IsLack(result.status))) {
-    while (given < num_given && hooks_.give_way(device)) ++given;
+    while (given < num_given && hooks_.give_way(transaction, device)) ++given;
   }
   num_given = given > 0 ? num_given * 2 : 1;
   const SteadyTime now = core_->Now();
-  Note(device, [&](DeviceHealth& health) {
+  Note(transaction, device, [&](DeviceHealth& health) {
     const absl::string_view why = result.status.message();
     if (result.status.ok()) {
       health.Passed(now);

@@ -15,20 +15,21 @@
 namespace stride::scheduler {
 
 // The health of all devices: collects what is seen of them, and sends canaries where nothing is.
-// Changes in sections of all; any may ask and tell of work, where nothing else is said.
+// Changes in global transactions.
 class HealthWatch {
  public:
-  // Called with all of the engine's locks.
   struct Hooks {
-    std::function<void(int device)> changed;   // it has begun or ceased to serve
-    std::function<bool(int device)> give_way;  // ends an idle worker; false: there is none
-    std::function<void(int device)> tried;     // a canary has ended
+    std::function<void(GlobalTransaction&, int device)> changed;  // it has begun or ceased to serve
+    std::function<bool(GlobalTransaction&, int device)>
+        give_way;  // ends an idle worker; false: there is none
+    std::function<void(GlobalTransaction&, int device)> tried;  // a canary has ended
   };
   HealthWatch(Core* core, Hooks hooks);
 
-  // The first canaries. Caller has all.
-  void Start();
-  // Waits for canaries under way: the broker must have been shut down. The lock must NOT be held.
+  // Sends the first canaries.
+  void Start(GlobalTransaction& transaction);
+  // Waits for canaries under way: the broker must have been shut down. The caller has no
+  // transaction.
   void Stop() { executor_.Stop(); }
 
   bool Serves(int device) const { return devices_[device].health.serving(); }
@@ -36,11 +37,10 @@ class HealthWatch {
   // Whether something is known of each.
   bool AllKnown() const;
 
-  void Worked(int device);
-  // Caller has all.
-  void Suspect(int device);
-  void LostWorker(int device, const TenantId& tenant);
-  void Broke(int device, const std::string& why);
+  void Worked(TenantTransaction& transaction, int device);
+  void Suspect(GlobalTransaction& transaction, int device);
+  void LostWorker(GlobalTransaction& transaction, int device, const TenantId& tenant);
+  void Broke(GlobalTransaction& transaction, int device, const std::string& why);
 
  private:
   struct Watched {
@@ -53,12 +53,12 @@ class HealthWatch {
     SteadyTime planned = SteadyTime::InfiniteFuture();  // when the timer will look
   };
   template <typename Observe>
-  void Note(int device, Observe observe);
+  void Note(GlobalTransaction& transaction, int device, Observe observe);
   // As told until now.
   DeviceHealth& UpToDate(int device);
-  void Plan(int device);
-  void Try(int device);
-  void Tell(int device, const CanaryResult& result);
+  void Plan(GlobalTransaction& transaction, int device);
+  void Try(GlobalTransaction& transaction, int device);
+  void Tell(GlobalTransaction& transaction, int device, const CanaryResult& result);
 
   Core* const core_;
   const Hooks hooks_;

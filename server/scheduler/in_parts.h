@@ -7,23 +7,22 @@ namespace stride::scheduler {
 
 // What one step of InParts did.
 enum class Step {
-  kDone,      // there may be more
-  kNeedsAll,  // nothing: it is to be called in a section of all
-  kEnd,       // nothing: there is no more
+  kDone,  // there may be more
+  kEnd,   // nothing: there is no more
 };
 
-// Calls `step` until kEnd, some hundreds of times in a section of the stripe, and in one of all
-// from where it asks for that: nobody waits for all of it, however much there is. The lock must not
-// be held.
+// Calls `step` with a transaction of the partition until it returns kEnd, some hundreds of times in
+// each transaction. No other tenant waits for all of it, however much there is. The caller has no
+// transaction.
 template <typename Function>
-void InParts(Core& core, int stripe, Function step) {
+void InParts(Core& core, int partition, Function step) {
   constexpr int kPart = 256;
   Step last = Step::kDone;
   while (last != Step::kEnd) {
     {
-      const Locked lock = last == Step::kNeedsAll ? Locked(core) : Locked(core, stripe);
-      last = Step::kDone;
-      for (int i = 0; i < kPart && last == Step::kDone; ++i) last = step();
+      TenantTransaction transaction(core, partition);
+      for (int i = 0; i < kPart && (last = step(transaction)) == Step::kDone; ++i) {
+      }
     }
     STRIDE_CRASH_POINT("scheduler.part_done");
   }

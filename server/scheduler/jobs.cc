@@ -19,6 +19,7 @@
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/session_end.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
@@ -201,7 +202,7 @@ absl::StatusOr<Jobs::View> Jobs::Accept(const TenantId& tenant, const v1::Create
   }
   record->id = id;
   record->request_id = request.request_id();
-  record->record = core_->recorder.NewId();
+  record->record = core_->recorder->NewId();
   mine.jobs[{tenant, id}] = record;
   core_->accounts->AddJob(tenant);
   if (!request.request_id().empty()) mine.requests[{tenant, request.request_id()}] = id;
@@ -212,8 +213,8 @@ absl::StatusOr<Jobs::View> Jobs::Accept(const TenantId& tenant, const v1::Create
   Update(record);
   STRIDE_CRASH_POINT("job.after_acceptance");
   {
-    Locked engine_lock(*core_, tenant);
-    scheduler_->Finish(gate, absl::OkStatus());
+    TenantTransaction transaction(*core_, tenant);
+    scheduler_->Finish(transaction, gate, absl::OkStatus());
   }
   return ViewOf(*record);
 }
@@ -226,19 +227,21 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, Steady
   record->gate->label = "job";
   record->gate->host_access = true;
   {
-    Locked lock(*core_);
-    auto session = core_->catalogue.CreateSession(record->tenant, id, absl::Hours(1), core_->Now(),
+    GlobalTransaction transaction(*core_);
+    auto session = core_->catalogue.CreateSession(transaction, record->tenant, id, absl::Hours(1),
+                                                  core_->Now(),
                                                   INT_MAX);  // the quota `jobs` bounds them
     if (!session.ok()) return session.status();
     ++(*session)->num_pins;
-    core_->recorder.Added(**session);  // as a job's
-    if (absl::Status status = scheduler_->Enqueue(record->gate); !status.ok()) return status;
+    core_->recorder->Added(transaction, **session);  // as a job's
+    if (absl::Status status = scheduler_->Enqueue(transaction, record->gate); !status.ok())
+      return status;
   }
   for (int i = 0; i < job.operations_size(); ++i) {
     Operations::Extras extras{
         .observer = ObserverOf(record), .after = record->gate, .priority = job.priority()};
     auto accepted =
-        operations_->Submit(record->tenant, record->session, job.operations(i), deadline, extras);
+        operations_->Accept(record->tenant, record->session, job.operations(i), deadline, extras);
     if (!accepted.ok())
       return PrefixField(accepted.status(), absl::StrCat("job.operations[", i, "]."));
     std::vector<std::shared_ptr<Task>>& others =
@@ -257,7 +260,7 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, Steady
   return absl::OkStatus();
 }
 
-// Called on engine threads without the engine's lock; the job may be gone by then. Many tasks
+// Called on engine threads without a transaction; the job may be gone by then. Many tasks
 // change before anybody has looked: one look is for all of them.
 std::function<void(TaskState)> Jobs::ObserverOf(const RecordPtr& record) {
   auto look = [this, mine = &StripeFor(record->tenant), weak = std::weak_ptr<Record>(record),
@@ -271,8 +274,8 @@ std::function<void(TaskState)> Jobs::ObserverOf(const RecordPtr& record) {
   };
 }
 
-void Jobs::Save(const Record& record) {
-  if (!core_->recorder.on() || record.record == 0) return;
+void Jobs::Save(TenantTransaction& transaction, const Record& record) {
+  if (!core_->recorder->on() || record.record == 0) return;
   recovery::JobRecord out;
   out.set_tenant(record.tenant.value);
   out.set_id(record.id);
@@ -295,12 +298,12 @@ void Jobs::Save(const Record& record) {
     SetTimestamp(DateOf(record.events.back().time), event.mutable_time());
     event.SerializeToString(out.mutable_last_event());
   }
-  core_->recorder.Set(record.tenant, recovery::Kind::kJob, record.record, out);
+  core_->recorder->Set(transaction, record.tenant, recovery::Kind::kJob, record.record, out);
   if (!IsFinal(record.state())) return;
-  core_->recorder.Commit();  // results that are not written yet would come after
+  core_->recorder->Commit(transaction);  // results that are not written yet would come after
   for (const auto& task : record.tasks) {
     if (task == nullptr) continue;
-    core_->recorder.Erase(record.tenant, recovery::Kind::kTaskResult, task->id);
+    core_->recorder->Erase(transaction, record.tenant, recovery::Kind::kTaskResult, task->id);
   }
 }
 
@@ -317,14 +320,15 @@ AcceptedJob Jobs::AcceptedOf(const Record& record) {
 void Jobs::Keep(Record& record) {
   if (core_->durability == nullptr) return;
   const AcceptedJob accepted = AcceptedOf(record);
-  Locked lock(*core_);
-  record.durable = core_->durability->Accepted(accepted, &record.durable_number);
+  GlobalTransaction transaction(*core_);
+  record.durable = core_->durability->Accepted(transaction, accepted, &record.durable_number);
 }
 
-void Jobs::Forget(const Record& record) {
-  if (core_->durability != nullptr) core_->durability->Forgotten(record.session, record.durable);
+void Jobs::Forget(GlobalTransaction& transaction, const Record& record) {
+  if (core_->durability != nullptr)
+    core_->durability->Forgotten(transaction, record.session, record.durable);
   if (record.record == 0) return;
-  core_->recorder.Erase(record.tenant, recovery::Kind::kJob, record.record);
+  core_->recorder->Erase(transaction, record.tenant, recovery::Kind::kJob, record.record);
 }
 
 void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things) {
@@ -355,7 +359,7 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
   }
   Stripe& mine = StripeFor(restored->tenant);
   absl::MutexLock lock(&mine.mutex);
-  Locked engine_lock(*core_);
+  GlobalTransaction transaction(*core_);
   for (uint64_t task_id : record.tasks()) {
     auto unfinished = things.unfinished.find(task_id);
     auto result = things.results.find(task_id);
@@ -373,9 +377,9 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
                                                                     : place);
   }
   for (const auto& task : restored->tasks) {
-    if (restored->cancel_requested && task != nullptr) scheduler_->Cancel(task);
+    if (restored->cancel_requested && task != nullptr) scheduler_->Cancel(transaction, task);
   }
-  if (core_->durability != nullptr) RestoreRow(*restored, record.durable());
+  if (core_->durability != nullptr) RestoreRow(transaction, *restored, record.durable());
   mine.jobs[{restored->tenant, restored->id}] = restored;
   restored->control = core_->accounts->ControlOf(restored->tenant)->Hold(CostOf(*restored));
   if (IsFinal(restored->state())) {
@@ -390,18 +394,18 @@ void Jobs::Restore(uint64_t id, const recovery::JobRecord& record, const Restore
     mine.requests[{restored->tenant, restored->request_id}] = restored->id;
 }
 
-// Both locks are held.
-void Jobs::RestoreRow(Record& record, uint64_t row) {
+void Jobs::RestoreRow(GlobalTransaction& transaction, Record& record, uint64_t row) {
   Durability& durability = *core_->durability;
   bool begun = record.state() > v1::Job::STATE_QUEUED;
-  if (durability.Restored(record.session, row, begun)) {
+  if (durability.Restored(transaction, record.session, row, begun)) {
     record.durable = row;
   } else {
     record.durable = 0;
-    record.durable = durability.Accepted(AcceptedOf(record), &record.durable_number);
+    record.durable = durability.Accepted(transaction, AcceptedOf(record), &record.durable_number);
   }
-  if (!IsFinal(record.state()) || durability.HasEnded(record.durable)) return;
-  durability.JobEnded(record.session, record.durable, EndOf(record), record.named_results);
+  if (!IsFinal(record.state()) || durability.HasEnded(transaction, record.durable)) return;
+  durability.JobEnded(transaction, record.session, record.durable, EndOf(record),
+                      record.named_results);
 }
 
 void Jobs::RestoreFromDisk(const durable::JobRow& row) {
@@ -419,7 +423,7 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
   record->request_id = kept.request_id();
   record->durable = row.id;
   record->cancel_requested = row.cancel_requested;
-  record->record = core_->recorder.NewId();
+  record->record = core_->recorder->NewId();
   // Above all that a watcher may have seen of it.
   record->num_forgotten_events = absl::ToUnixSeconds(WallNow());
   Stripe& mine = StripeFor(record->tenant);
@@ -440,19 +444,19 @@ void Jobs::RestoreFromDisk(const durable::JobRow& row) {
                         ->Hold(CostOf(*record) + record->asked->operations_size() *
                                                      session::kJobOperationControlBytes);
   if (IsFinal(record->state())) {
-    Locked engine_lock(*core_);
+    GlobalTransaction transaction(*core_);
     record->events.push_back({record->num_forgotten_events + 1, core_->Now(), record->now});
     record->control.Set(CostOf(*record));
     record->control.MakeDroppable();
     mine.finished.emplace(record->tenant, record->final_time, record->id);
-    Save(*record);
+    Save(transaction, *record);
     return;
   }
   const std::shared_ptr<Task> gate = record->gate;
   Update(record);
   if (gate == nullptr) return;
-  Locked engine_lock(*core_);
-  scheduler_->Finish(gate, absl::OkStatus());
+  GlobalTransaction transaction(*core_);
+  scheduler_->Finish(transaction, gate, absl::OkStatus());
 }
 
 // Our lock is held.
@@ -468,8 +472,8 @@ absl::Status Jobs::Rerun(const RecordPtr& record, const durable::JobRow& row) {
   recovery::DurableJobRecord kept;
   kept.ParseFromString(row.accepted);
   {
-    Locked lock(*core_);
-    absl::Status status = core_->durability->PrepareRerun(record->tenant, kept);
+    GlobalTransaction transaction(*core_);
+    absl::Status status = core_->durability->PrepareRerun(transaction, record->tenant, kept);
     if (!status.ok()) return status;
   }
   const v1::Job& job = *record->asked;
@@ -513,29 +517,30 @@ void Jobs::UpdateAll() {
 
 void Jobs::Abandon(const RecordPtr& record) {
   {
-    Locked lock(*core_, record->tenant);
+    TenantTransaction transaction(*core_, record->tenant);
     // As if it had never been: what others have queued behind it is not told, and no result is
     // kept.
     for (const auto& task : record->tasks) {
       if (task == nullptr) continue;
       task->of_job = false;
-      core_->recorder.Erase(record->tenant, recovery::Kind::kTaskResult,
-                            task->id);  // of one that ended at once
+      core_->recorder->Erase(transaction, record->tenant, recovery::Kind::kTaskResult,
+                             task->id);  // of one that ended at once
     }
     const absl::Status why = absl::CancelledError("the job was not accepted");
-    for (const auto& task : record->helpers) scheduler_->Finish(task, why);
+    for (const auto& task : record->helpers) scheduler_->Finish(transaction, task, why);
     for (const auto& task : record->tasks) {
-      if (task != nullptr) scheduler_->Finish(task, why);
+      if (task != nullptr) scheduler_->Finish(transaction, task, why);
     }
-    if (record->gate != nullptr) scheduler_->Finish(record->gate, absl::OkStatus());
+    if (record->gate != nullptr) scheduler_->Finish(transaction, record->gate, absl::OkStatus());
   }
   {
     // Before its session: a successor knows by that what is still to be abandoned.
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     for (const auto& array : record->made) {
       auto name = session::ParseArrayName(array->name.ToString(), "name");
       if (name.ok())
-        core_->catalogue.RemoveArray(record->tenant, *name, core_->Now()).IgnoreError();
+        core_->catalogue.RemoveArray(transaction, record->tenant, *name, core_->Now())
+            .IgnoreError();
     }
   }
   EndSession(core_, scheduler_, record->tenant, record->session).IgnoreError();
@@ -547,7 +552,7 @@ void Jobs::CancelAll(const Record& record) {
 }
 
 // It never goes back, though work that a worker's death undid may wait again.
-Jobs::Progress Jobs::Look(const Record& record) const {
+Jobs::Progress Jobs::Look(TenantTransaction& transaction, const Record& record) const {
   Progress seen;
   v1::Job::State state = std::max(record.state(), v1::Job::STATE_QUEUED);
   for (const auto& helper : record.helpers) state = std::max(state, StateOf(*helper));
@@ -569,7 +574,7 @@ Jobs::Progress Jobs::Look(const Record& record) const {
   return seen;
 }
 
-v1::Job Jobs::DescribeWork(const Record& record) const {
+v1::Job Jobs::DescribeWork(TenantTransaction& transaction, const Record& record) const {
   v1::Job work;
   for (size_t i = 0; i < record.tasks.size(); ++i) {
     const auto& task = record.tasks[i];
@@ -581,54 +586,54 @@ v1::Job Jobs::DescribeWork(const Record& record) const {
   return work;
 }
 
-void Jobs::AddEvent(Record& record, v1::Job now) {
+void Jobs::AddEvent(TenantTransaction& transaction, Record& record, v1::Job now) {
   record.now = std::make_shared<const v1::Job>(std::move(now));
   record.events.push_back(
       {record.num_forgotten_events + record.events.size() + 1, core_->Now(), record.now});
-  Save(record);
+  Save(transaction, record);
 }
 
-// Its work is looked at, described and told of in its tenant's sections: it may have 10,000
+// Its work is looked at, described and reported in its tenant's transactions: it may have 10,000
 // operations.
 void Jobs::Update(const RecordPtr& record) {
   while (!IsFinal(record->state())) {
     Progress seen;
     v1::Job work;
     {
-      Locked lock(*core_, record->tenant);
-      seen = Look(*record);
+      TenantTransaction transaction(*core_, record->tenant);
+      seen = Look(transaction, *record);
       if (!seen.all_done && seen.error.ok()) {
-        Advance(*record, seen);
+        Advance(transaction, *record, seen);
         return;
       }
-      if (seen.all_done) work = DescribeWork(*record);
+      if (seen.all_done) work = DescribeWork(transaction, *record);
     }
     if (seen.all_done) {
       End(*record, seen, std::move(work));
       return;
     }
     CancelAll(*record);
-    Locked lock(*core_, record->tenant);
-    seen = Look(*record);
+    TenantTransaction transaction(*core_, record->tenant);
+    seen = Look(transaction, *record);
     if (seen.all_done) continue;  // that was quick
-    Advance(*record, seen);
+    Advance(transaction, *record, seen);
     return;
   }
 }
 
 // It has not ended.
-void Jobs::Advance(Record& record, const Progress& seen) {
+void Jobs::Advance(TenantTransaction& transaction, Record& record, const Progress& seen) {
   if (seen.state == record.state()) return;
-  v1::Job now = DescribeWork(record);
+  v1::Job now = DescribeWork(transaction, record);
   now.set_state(seen.state);
-  AddEvent(record, std::move(now));
+  AddEvent(transaction, record, std::move(now));
 }
 
 void Jobs::AddPrinted(const Record& record, v1::Job* work) const {
   auto id = session::ParseSessionName(record.session, "session");
   if (!id.ok()) return;
-  Locked lock(*core_, record.tenant);
-  auto session = core_->catalogue.FindSession(record.tenant, *id, core_->Now());
+  TenantTransaction transaction(*core_, record.tenant);
+  auto session = core_->catalogue.FindSession(transaction, record.tenant, *id, core_->Now());
   if (!session.ok()) return;
   PrintedText printed = (*session)->printed.Take(session::PrintedOutput::kMostBytes).printed;
   printed.Truncate(kMostPrinted);
@@ -646,18 +651,18 @@ void Jobs::End(Record& record, const Progress& seen, v1::Job work) {
   work.set_state(seen.state);
   if (!seen.error.ok()) SetStatus(seen.error, work.mutable_error());
   {
-    Locked lock(*core_, record.tenant);
+    TenantTransaction transaction(*core_, record.tenant);
     SetTimestamp(core_->Now(), work.mutable_end_time());
     record.final_time = core_->Now();
     record.place.reset();
     TellEnd(record, seen.error);
-    AddEvent(record, std::move(work));
+    AddEvent(transaction, record, std::move(work));
   }
   STRIDE_CRASH_POINT("job.after_end");
   if (core_->durability != nullptr) {
     std::string end = EndOf(record);
-    Locked lock(*core_);
-    core_->durability->JobEnded(record.session, record.durable, std::move(end),
+    GlobalTransaction transaction(*core_);
+    core_->durability->JobEnded(transaction, record.session, record.durable, std::move(end),
                                 record.named_results);
   }
   LetGo(record);
@@ -790,12 +795,12 @@ absl::StatusOr<Jobs::View> Jobs::Cancel(const TenantId& tenant, const std::strin
   if (IsFinal((*record)->state())) return ViewOf(**record);
   (*record)->cancel_requested = true;
   {
-    Locked engine_lock(*core_, tenant);
-    Save(**record);
+    TenantTransaction transaction(*core_, tenant);
+    Save(transaction, **record);
   }
   if (core_->durability != nullptr) {
-    Locked engine_lock(*core_);
-    *durable_number = core_->durability->CancelRequested((*record)->durable);
+    GlobalTransaction transaction(*core_);
+    *durable_number = core_->durability->CancelRequested(transaction, (*record)->durable);
   }
   CancelAll(**record);
   Update(*record);
@@ -819,8 +824,8 @@ absl::Status Jobs::Delete(const TenantId& tenant, const std::string& name) {
 void Jobs::Drop(Stripe& mine, const RecordPtr& dropped) {
   const RecordPtr record = dropped;  // which may lie where it is erased
   {
-    Locked engine_lock(*core_);
-    Forget(*record);
+    GlobalTransaction transaction(*core_);
+    Forget(transaction, *record);
   }
   mine.finished.erase({record->tenant, record->final_time, record->id});
   // Unless that request has made another job since.

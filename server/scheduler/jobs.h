@@ -15,9 +15,9 @@
 #include "server/base/steady_time.h"
 #include "server/base/stripe.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/operations.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/job_service.h"
 
 namespace stride::recovery {
 class JobRecord;
@@ -33,24 +33,26 @@ namespace stride::scheduler {
 struct AcceptedJob;
 
 // Work that outlives its client: a job's operations are tasks of a session that belongs to the job.
-// Thread-safe; its own lock is taken before the engine's.
-class Jobs {
+// Thread-safe; its own lock is taken before a transaction begins.
+class Jobs : public JobService {
  public:
   Jobs(Core* core, Scheduler* scheduler, Operations* operations)
       : core_(core), scheduler_(scheduler), operations_(operations) {}
 
-  absl::StatusOr<v1::Job> Create(const TenantId& tenant, const v1::CreateJobRequest& request);
-  absl::StatusOr<v1::Job> Get(const TenantId& tenant, const std::string& name);
+  absl::StatusOr<v1::Job> Create(const TenantId& tenant,
+                                 const v1::CreateJobRequest& request) override;
+  absl::StatusOr<v1::Job> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListJobsResponse> List(const TenantId& tenant,
-                                            const v1::ListJobsRequest& request);
-  absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                            const v1::ListJobsRequest& request) override;
+  absl::StatusOr<v1::Job> Cancel(const TenantId& tenant, const std::string& name) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<std::vector<v1::WatchJobResponse>> NextEvents(const TenantId& tenant,
                                                                const std::string& name,
                                                                uint64_t after_sequence,
-                                                               SteadyTime deadline);
-  // As an earlier daemon had it; its unfinished tasks are there, not resumed yet. The lock must not
-  // be held.
+                                                               SteadyTime deadline) override;
+
+  // As an earlier daemon had it; its unfinished tasks are there, not resumed yet. The caller has no
+  // transaction.
   struct Restored {
     const std::map<uint64_t, std::shared_ptr<Task>>& unfinished;
     const std::map<uint64_t, recovery::TaskResultRecord>& results;
@@ -58,17 +60,17 @@ class Jobs {
   };
   void Restore(uint64_t id, const recovery::JobRecord& record, const Restored& things);
   // As the disk has it, after a reboot: one that has ended is known, others run again from their
-  // requests where that can be, and fail otherwise. In the order of acceptance. The lock must not
-  // be held.
+  // requests where that can be, and fail otherwise. In the order of acceptance. The caller has no
+  // transaction.
   void RestoreFromDisk(const durable::JobRow& row);
 
-  // Looks at all of them. The lock must not be held.
+  // Looks at all of them. The caller has no transaction.
   void UpdateAll();
 
   // Forgets jobs that have been final for long.
   void Retire(SteadyTime now);
   // Drops final jobs of the tenant, the first to end first, until its things are within its quota
-  // of control bytes, or no final job is left. The lock must not be held.
+  // of control bytes, or no final job is left. The caller has no transaction.
   void MakeRoom(const TenantId& tenant);
 
  private:
@@ -117,8 +119,8 @@ class Jobs {
   };
   static View ViewOf(const Record& record) { return {record.asked, record.now}; }
 
-  // Jobs of the tenants of one stripe. Its lock is held while a job's operations are accepted, and
-  // "our lock" wherever one is spoken of; the engine's is taken under it.
+  // Jobs of the tenants of one stripe. Its lock is held while a job's operations are accepted;
+  // it is "our lock" below. Transactions begin under it.
   struct alignas(64) Stripe {
     absl::Mutex mutex;
     std::map<std::pair<TenantId, std::string>, RecordPtr> jobs ABSL_GUARDED_BY(mutex);
@@ -134,10 +136,10 @@ class Jobs {
                               uint64_t* durable_number);
   absl::Status Rerun(const RecordPtr& record, const durable::JobRow& row);
   void EndUnrun(const RecordPtr& record, const absl::Status& status);
-  void RestoreRow(Record& record, uint64_t row);
+  void RestoreRow(GlobalTransaction& transaction, Record& record, uint64_t row);
   static AcceptedJob AcceptedOf(const Record& record);
-  // On disk, where jobs are kept there. Caller holds our lock and not the engine's, which is asked
-  // for when the long part is done.
+  // On disk, where jobs are kept there. Caller holds our lock and has no transaction, which begins
+  // when the long part is done.
   void Keep(Record& record);
   static absl::StatusOr<RecordPtr> Find(const Stripe& stripe, const TenantId& tenant,
                                         const std::string& name)
@@ -145,27 +147,25 @@ class Jobs {
   absl::Status SubmitAll(const RecordPtr& record, const v1::Job& job, SteadyTime deadline);
   std::function<void(TaskState)> ObserverOf(const RecordPtr& record);
   void Abandon(const RecordPtr& record);
-  // Both locks are held.
-  void Save(const Record& record);
-  void Forget(const Record& record);
+  void Save(TenantTransaction& transaction, const Record& record);
+  void Forget(GlobalTransaction& transaction, const Record& record);
   // Caller holds our lock.
   void CancelAll(const Record& record);
   // Looks at the tasks and tells a new event when the job's state has changed. Caller holds our
   // lock.
   void Update(const RecordPtr& record);
-  // How far its tasks have come. Of this and the next three: caller holds our lock and the
-  // tenant's.
+  // How far its tasks have come. Of this and the next three: caller holds our lock.
   struct Progress {
     v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
     absl::Status error;
     bool all_done = true;
   };
-  Progress Look(const Record& record) const;
+  Progress Look(TenantTransaction& transaction, const Record& record) const;
   // The job's timelines and results, as they are now.
-  v1::Job DescribeWork(const Record& record) const;
-  void Advance(Record& record, const Progress& seen);
+  v1::Job DescribeWork(TenantTransaction& transaction, const Record& record) const;
+  void Advance(TenantTransaction& transaction, Record& record, const Progress& seen);
   // `now`: the job in its new state.
-  void AddEvent(Record& record, v1::Job now);
+  void AddEvent(TenantTransaction& transaction, Record& record, v1::Job now);
   // Takes what its kernels printed.
   void AddPrinted(const Record& record, v1::Job* work) const;
   // Part of Update. `work`: DescribeWork.
@@ -180,7 +180,7 @@ class Jobs {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mine.mutex);
   void Drop(Stripe& mine, const RecordPtr& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mine.mutex);
   static std::string EndOf(const Record& record);
-  // To whoever keeps an account of jobs. Caller holds both locks.
+  // To whoever keeps an account of jobs. Caller holds our lock.
   static bool IsLast(const Record& record, size_t task);
   void TellEnd(const Record& record, const absl::Status& outcome) const;
   static bool IsFinal(v1::Job::State state);

@@ -27,7 +27,7 @@
 namespace stride::scheduler {
 
 // One tenant on one device: its memory there, its worker process, and the tasks on their way to it.
-// Guarded by the engine's lock.
+// The tenant's transactions guard it.
 struct Lane {
   static constexpr size_t kNumBound = 8;
 
@@ -62,7 +62,7 @@ struct Lane {
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   uint64_t worker_record = 0;              // of the worker in the journal
-  WorkerSeats::Seat seat;                  // changes in sections of all
+  WorkerSeats::Seat seat;                  // changes in global transactions
   bool starting = false;                   // one is wanted: the lane waits in line, or it starts
   SteadyTime first_start;                  // since when
   int num_starts = 0;                      // tried since then
@@ -82,7 +82,7 @@ struct Lane {
   std::map<uint64_t, wire::ModuleLoaded>
       attributes;                     // of loaded modules, as far as the worker has told
   std::atomic<uint64_t> num_told{0};  // of these, ever
-  int num_asking = 0;                 // threads that wait for them; changed with all locks
+  int num_asking = 0;                 // threads that wait for them; changes in global transactions
   struct Graph {
     std::weak_ptr<const Replay> replay;
     std::weak_ptr<const Replay::Ready> ready;  // with whose steps
@@ -123,7 +123,6 @@ struct Lane {
   // Asked of the worker and not answered, by the first sequence: a task and what would go with it.
   std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
   bool watching_start = false;  // a timer will look whether the first task in flight has begun
-  bool pumping = false;         // Pump is at work further up the stack
   // Where it makes its packets, one after another: they take no other memory.
   wire::TaskPacket packet;
   // Plans that it was sent lately, each where its address says, to be sent again elsewhere.
@@ -132,11 +131,10 @@ struct Lane {
     ops::Rebinder rebinder;
   };
   std::array<Bound, kNumBound> bound;
-  bool pump_again = false;  // and was asked for once more meanwhile
-  FairShare::Flow flow;     // its share of the device
-  bool killed = false;      // its worker, for a task that outlived its grace
-  int num_copies = 0;       // transfers that use the worker now
-  int num_holding = 0;      // tasks here that have their memory
+  FairShare::Flow flow;  // its share of the device
+  bool killed = false;   // its worker, for a task that outlived its grace
+  int num_copies = 0;    // transfers that use the worker now
+  int num_holding = 0;   // tasks here that have their memory
   SteadyTime last_used;
   // Operations in pieces: one at a time. Those that wait for it are still being prepared.
   bool streaming = false;

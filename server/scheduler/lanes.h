@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
 #include <vector>
@@ -8,23 +7,23 @@
 #include "server/base/ids.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::scheduler {
 
-// Every lane there is; one that was made stays. The caller has the tenant's stripe, and all where
-// all are looked at.
+// All device queues. One that was made stays.
 class Lanes {
  public:
   explicit Lanes(Core* core) : core_(core) {}
 
   // Null: there is none.
-  Lane* Find(const TenantId& tenant, int place) const {
-    const auto& lanes = stripes_[core_->StripeFor(tenant)];
+  Lane* Find(TenantTransaction& transaction, const TenantId& tenant, int place) const {
+    const auto& lanes = partitions_.Of(transaction, tenant);
     auto found = lanes.find(tenant);
     return found == lanes.end() ? nullptr : found->second[place].get();
   }
-  Lane& Get(const TenantId& tenant, int place) {
-    auto& lanes = stripes_[core_->StripeFor(tenant)][tenant];
+  Lane& Get(TenantTransaction& transaction, const TenantId& tenant, int place) {
+    auto& lanes = partitions_.Of(transaction, tenant)[tenant];
     lanes.resize(core_->num_places());
     std::unique_ptr<Lane>& lane = lanes[place];
     if (lane == nullptr) {
@@ -34,10 +33,10 @@ class Lanes {
     return *lane;
   }
 
-  // The lanes of one tenant. The caller has its stripe.
+  // The device queues of one tenant.
   template <typename Visit>
-  void ForEachOf(const TenantId& tenant, Visit visit) const {
-    const auto& lanes = stripes_[core_->StripeFor(tenant)];
+  void ForEachOf(TenantTransaction& transaction, const TenantId& tenant, Visit visit) const {
+    const auto& lanes = partitions_.Of(transaction, tenant);
     auto found = lanes.find(tenant);
     if (found == lanes.end()) return;
     for (const auto& lane : found->second) {
@@ -45,10 +44,9 @@ class Lanes {
     }
   }
   template <typename Visit>
-  void ForEach(Visit visit) const {
-    core_->AssertAll();
-    for (const auto& stripe : stripes_) {
-      for (const auto& [tenant, lanes] : stripe) {
+  void ForEach(GlobalTransaction& transaction, Visit visit) const {
+    for (const auto& partition : partitions_.All(transaction)) {
+      for (const auto& [tenant, lanes] : partition) {
         for (const auto& lane : lanes) {
           if (lane != nullptr) visit(*lane);
         }
@@ -59,7 +57,7 @@ class Lanes {
  private:
   Core* const core_;
   // By tenant and place.
-  std::array<std::map<TenantId, std::vector<std::unique_ptr<Lane>>>, kNumStripes> stripes_;
+  PerPartition<std::map<TenantId, std::vector<std::unique_ptr<Lane>>>> partitions_;
 };
 
 }  // namespace stride::scheduler

@@ -4,6 +4,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/staged_copy.h"
 
@@ -26,25 +27,25 @@ absl::StatusOr<store::Allocation> Scheduler::PutAlone(const std::shared_ptr<stor
   Lane* lane = nullptr;
   uint64_t arena_size = 0;
   {
-    Locked lock(*core_);
-    lane = &LaneFor(buffer->tenant, device);
+    GlobalTransaction transaction(*core_);
+    lane = &LaneFor(transaction, buffer->tenant, device);
     const auto granularity = static_cast<uint64_t>(lane->description.arena_granularity_bytes());
     arena_size = store::ArenaPool::LeastArenaFor(size, granularity);
     auto found = buffer->replicas.find(device);
     if (found != buffer->replicas.end() && IsAlone(found->second, granularity)) {
       if (!std::exchange(found->second.arena->alone, true))
-        core_->recorder.Added(*found->second.arena, *lane);
+        core_->recorder->Added(transaction, *found->second.arena, *lane);
       return found->second;
     }
-    absl::Status status = AwaitMemory(*lane, arena_size, lock, deadline, [&](uint64_t turn) {
-      return AllocateScratch(*lane, arena_size, turn);
+    absl::Status status = AwaitMemory(transaction, *lane, arena_size, deadline, [&](uint64_t turn) {
+      return AllocateScratch(transaction, *lane, arena_size, turn);
     });
     if (!status.ok()) return status;
   }
   auto give_back = [&](absl::Status why) {
-    Locked lock(*core_);
-    memory_.GiveBackScratch(*lane, arena_size);
-    MemoryChanged();
+    GlobalTransaction transaction(*core_);
+    memory_.GiveBackScratch(transaction, *lane, arena_size);
+    MemoryChanged(transaction);
     return why;
   };
   auto arena = MakeArenaAlone(*lane, arena_size, deadline);
@@ -52,12 +53,12 @@ absl::StatusOr<store::Allocation> Scheduler::PutAlone(const std::shared_ptr<stor
   (*arena)->heap.Reserve(0, size);
   const store::Allocation target{*arena, 0, size};
   absl::Status filled = CopyWithSuccessors([&] { return FillAlone(*lane, buffer, target); });
-  Locked lock(*core_);
-  memory_.Adopt(*lane, *arena);
+  GlobalTransaction transaction(*core_);
+  memory_.Adopt(transaction, *lane, *arena);
   if (filled.ok()) filled = buffer->error;
   if (!filled.ok()) {
     core_->reclaimer->Add({buffer->tenant, device, target});
-    MemoryChanged();
+    MemoryChanged(transaction);
     return filled;
   }
   buffer->DropReplica(device);
@@ -79,13 +80,13 @@ absl::StatusOr<std::shared_ptr<store::Arena>> Scheduler::MakeArenaAlone(Lane& la
     auto fd = (*worker)->CreateArena(id, size);
     if (!fd.ok()) return fd.status();
     arena = std::make_shared<store::Arena>(id, size, *std::move(fd), MemoryMap());
-    Locked lock(*core_, lane.tenant);
+    TenantTransaction transaction(*core_, lane.tenant);
     if (lane.worker == *worker) lane.mapped.emplace(id, false);
   }
   arena->alone = true;
-  absl::Status stored = core_->recorder.StoreArena(*arena);
+  absl::Status stored = core_->recorder->StoreArena(*arena);
   if (stored.ok()) return arena;
-  Locked lock(*core_, lane.tenant);
+  TenantTransaction transaction(*core_, lane.tenant);
   if (lane.mapped.erase(arena->id) > 0 && lane.worker != nullptr)
     lane.worker->UnmapArena(arena->id).IgnoreError();
   return stored;
@@ -95,7 +96,7 @@ absl::Status Scheduler::FillAlone(Lane& lane, const std::shared_ptr<store::Buffe
                                   const store::Allocation& target) {
   store::Allocation here;
   {
-    Locked lock(*core_, buffer->tenant);
+    TenantTransaction transaction(*core_, buffer->tenant);
     auto found = buffer->replicas.find(lane.device);
     if (found != buffer->replicas.end()) here = found->second;
   }

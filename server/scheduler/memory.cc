@@ -10,6 +10,7 @@
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
 #include "server/base/system_error.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/staged_copy.h"
 #include "server/store/spill_file.h"
 
@@ -45,11 +46,10 @@ void DropPages(int fd, uint64_t size) {
 Memory::Memory(Core* core, Lanes* lanes, Hooks hooks)
     : core_(core), lanes_(lanes), hooks_(std::move(hooks)) {}
 
-Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, uint64_t turn,
-                                 store::Allocation* allocation) {
-  core_->AssertAll();
-  if (AllocateAtHand(lane, size, allocation)) return Outcome::kAllocated;
-  Outcome outcome = Grow(lane, size, turn);
+Memory::Outcome Memory::Allocate(GlobalTransaction& transaction, Lane& lane, uint64_t size,
+                                 uint64_t turn, store::Allocation* allocation) {
+  if (AllocateAtHand(transaction, lane, size, allocation)) return Outcome::kAllocated;
+  Outcome outcome = Grow(transaction, lane, size, turn);
   if (outcome != Outcome::kAllocated) return outcome;
   auto block = lane.pool.TryAllocate(size);
   if (!block) return Outcome::kFull;
@@ -57,36 +57,38 @@ Memory::Outcome Memory::Allocate(Lane& lane, uint64_t size, uint64_t turn,
   return Outcome::kAllocated;
 }
 
-bool Memory::AllocateAtHand(Lane& lane, uint64_t size, store::Allocation* allocation) {
-  Reclaim();
+bool Memory::AllocateAtHand(TenantTransaction& transaction, Lane& lane, uint64_t size,
+                            store::Allocation* allocation) {
+  Reclaim(transaction);
   auto block = lane.pool.TryAllocate(size);
   if (!block) return false;
   *allocation = *std::move(block);
   return true;
 }
 
-void Memory::Reclaim() {
-  core_->ForEachStripe([this](int stripe) {
-    std::vector<store::Reclaimer::Entry>& reclaimed = reclaimed_[stripe];
-    core_->reclaimer->TakeAll(stripe, &reclaimed);
+void Memory::Reclaim(TenantTransaction& transaction) {
+  transaction.ForEachPartition([&](int partition) {
+    std::vector<store::Reclaimer::Entry>& reclaimed = reclaimed_.At(transaction, partition);
+    core_->reclaimer->TakeAll(partition, &reclaimed);
     if (reclaimed.empty()) return;
-    core_->recorder.Commit();  // a successor must not find two owners of a block
+    core_->recorder->Commit(transaction);  // a successor must not find two owners of a block
     for (const auto& entry : reclaimed) {
-      Lane* lane = lanes_->Find(entry.tenant, entry.device);
-      if (lane != nullptr) Free(*lane, entry.allocation);
+      Lane* lane = lanes_->Find(transaction, entry.tenant, entry.device);
+      if (lane != nullptr) Free(transaction, *lane, entry.allocation);
     }
     reclaimed.clear();
   });
 }
 
-void Memory::Free(Lane& lane, const store::Allocation& allocation) {
+void Memory::Free(TenantTransaction& transaction, Lane& lane, const store::Allocation& allocation) {
   const bool in_place = allocation.mapped() && !lane.description.host_memory();
   (in_place ? lane.zero_copy : lane.pool).Free(allocation);
 }
 
-bool Memory::AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allocation) {
+bool Memory::AllocateZeroCopy(TenantTransaction& transaction, Lane& lane, uint64_t size,
+                              store::Allocation* allocation) {
   if (lane.description.host_memory() || !core_->IsDevice(lane.device)) return false;
-  Reclaim();
+  Reclaim(transaction);
   std::optional<store::Allocation> block = lane.zero_copy.TryAllocate(size);
   if (!block && lane.zero_copy.arena_bytes() < kMaxZeroCopyBytes) {
     auto arena = MakeHostArena(kZeroCopyArenaBytes);
@@ -99,8 +101,7 @@ bool Memory::AllocateZeroCopy(Lane& lane, uint64_t size, store::Allocation* allo
   return true;
 }
 
-void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
-  core_->AssertAll();
+void Memory::Trim(GlobalTransaction& transaction, Lane& lane, uint64_t keep_bytes) {
   // A worker that is dying answers UNAVAILABLE; its mappings go with it.
   auto unmap = [](Lane& user, const store::Arena& arena) {
     if (user.mapped.erase(arena.id) > 0 && user.worker != nullptr)
@@ -111,40 +112,40 @@ void Memory::Trim(Lane& lane, uint64_t keep_bytes) {
   }
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
-    core_->recorder.Removed(*arena, lane);
+    core_->recorder->Removed(transaction, *arena, lane);
     // A client that keeps its mapping holds no memory that is not counted. It takes a while.
     if (arena->lent && arena->map.data() != nullptr)
       core_->starter.Run([arena = arena] { DropPages(arena->fd.get(), arena->size); });
     // Other devices' workers of the tenant may have it mapped too, for copies.
     for (int place = 0; place < core_->num_places(); ++place) {
-      if (Lane* user = lanes_->Find(lane.tenant, place)) unmap(*user, *arena);
+      if (Lane* user = lanes_->Find(transaction, lane.tenant, place)) unmap(*user, *arena);
     }
   }
 }
 
-void Memory::Adopt(Lane& lane, const std::shared_ptr<store::Arena>& arena) {
-  core_->AssertAll();
-  GiveBackScratch(lane, arena->size);
+void Memory::Adopt(GlobalTransaction& transaction, Lane& lane,
+                   const std::shared_ptr<store::Arena>& arena) {
+  GiveBackScratch(transaction, lane, arena->size);
   reserved_[lane.device] += arena->size;
-  core_->recorder.Added(*arena, lane);
+  core_->recorder->Added(transaction, *arena, lane);
   lane.pool.Add(arena);
 }
 
-void Memory::Restore(Lane& lane, std::shared_ptr<store::Arena> arena) {
-  core_->AssertAll();
+void Memory::Restore(GlobalTransaction& transaction, Lane& lane,
+                     std::shared_ptr<store::Arena> arena) {
   reserved_[lane.device] += arena->size;
   next_arena_ = std::max(next_arena_.load(), arena->id + 1);
   lane.pool.Add(std::move(arena));
 }
 
-uint64_t Memory::arena_bytes(int device) const {
+uint64_t Memory::arena_bytes(TenantTransaction& transaction, int device) const {
   auto it = reserved_.find(device);
   return it == reserved_.end() ? 0 : it->second;
 }
 
-uint64_t Memory::used_bytes(int device) const {
+uint64_t Memory::used_bytes(GlobalTransaction& transaction, int device) const {
   uint64_t used = 0;
-  lanes_->ForEach([&](const Lane& lane) {
+  lanes_->ForEach(transaction, [&](const Lane& lane) {
     if (lane.device == device) used += lane.pool.used_bytes();
   });
   return used;
@@ -158,21 +159,22 @@ uint64_t Memory::limit_bytes(int device) const {
   return most > 0 ? std::min(share, most) : share;
 }
 
-int64_t Memory::room(int device) const {
+int64_t Memory::room(TenantTransaction& transaction, int device) const {
   auto scratch = scratch_.find(device);
-  return static_cast<int64_t>(limit_bytes(device)) - static_cast<int64_t>(arena_bytes(device)) -
+  return static_cast<int64_t>(limit_bytes(device)) -
+         static_cast<int64_t>(arena_bytes(transaction, device)) -
          static_cast<int64_t>(scratch == scratch_.end() ? 0 : scratch->second.load());
 }
 
-bool Memory::TakeScratch(Lane& lane, uint64_t bytes, uint64_t turn) {
-  core_->AssertAll();
-  Reclaim();
-  if (!MakeRoom(lane, bytes, turn)) return false;
+bool Memory::TakeScratch(GlobalTransaction& transaction, Lane& lane, uint64_t bytes,
+                         uint64_t turn) {
+  Reclaim(transaction);
+  if (!MakeRoom(transaction, lane, bytes, turn)) return false;
   scratch_[lane.device] += bytes;
   return true;
 }
 
-void Memory::GiveBackScratch(const Lane& lane, uint64_t bytes) {
+void Memory::GiveBackScratch(TenantTransaction& transaction, const Lane& lane, uint64_t bytes) {
   scratch_.at(lane.device) -= bytes;
 }
 
@@ -180,22 +182,23 @@ uint64_t Memory::uncounted_scratch_bytes(int device) const {
   return std::min(kMostUncountedScratch, limit_bytes(device) / kUncountedOfPlace);
 }
 
-void Memory::TrimAll(const Lane& lane, uint64_t turn) {
-  lanes_->ForEach([&](Lane& other) {
+void Memory::TrimAll(GlobalTransaction& transaction, const Lane& lane, uint64_t turn) {
+  lanes_->ForEach(transaction, [&](Lane& other) {
     if (other.device != lane.device) return;
-    if (&other == &lane || !other.WaitsBefore(turn)) Trim(other, 0);
+    if (&other == &lane || !other.WaitsBefore(turn)) Trim(transaction, other, 0);
   });
 }
 
-bool Memory::MakeRoom(const Lane& lane, uint64_t size, uint64_t turn) {
+bool Memory::MakeRoom(GlobalTransaction& transaction, const Lane& lane, uint64_t size,
+                      uint64_t turn) {
   if (size > limit_bytes(lane.device)) return false;
-  if (room(lane.device) >= static_cast<int64_t>(size)) return true;
-  TrimAll(lane, turn);
-  return room(lane.device) >= static_cast<int64_t>(size);
+  if (room(transaction, lane.device) >= static_cast<int64_t>(size)) return true;
+  TrimAll(transaction, lane, turn);
+  return room(transaction, lane.device) >= static_cast<int64_t>(size);
 }
 
-Memory::Outcome Memory::Grow(Lane& lane, uint64_t size, uint64_t turn) {
-  core_->AssertAll();
+Memory::Outcome Memory::Grow(GlobalTransaction& transaction, Lane& lane, uint64_t size,
+                             uint64_t turn) {
   if (lane.growing || lane.AwaitsDeath()) return Outcome::kLater;
   if (std::exchange(lane.grow_failed, false)) return Outcome::kFull;
   lane.grow_lack = absl::OkStatus();
@@ -210,18 +213,18 @@ Memory::Outcome Memory::Grow(Lane& lane, uint64_t size, uint64_t turn) {
   }
   uint64_t arena_size =
       std::max(least, std::min(shared_size, store::ArenaPool::ArenaSizeFor(size, granularity)));
-  while (!MakeRoom(lane, arena_size, turn)) {
+  while (!MakeRoom(transaction, lane, arena_size, turn)) {
     if (arena_size <= least) return Outcome::kFull;
     bool shared = arena_size / 2 >= std::max(kSmallestSharedArena, least);
     arena_size = shared ? store::ArenaPool::LeastArenaFor(arena_size / 2, granularity) : least;
   }
-  if (lane.description.host_memory()) return AddHostArena(lane, arena_size);
+  if (lane.description.host_memory()) return AddHostArena(transaction, lane, arena_size);
   if (lane.device != core_->disk_place()) {
-    RequestArena(lane, arena_size);
+    RequestArena(transaction, lane, arena_size);
   } else if (core_->Now() < next_file_) {
     return Outcome::kFull;
   } else {
-    RequestFile(lane, arena_size, least);
+    RequestFile(transaction, lane, arena_size, least);
   }
   return Outcome::kLater;
 }
@@ -236,28 +239,30 @@ absl::StatusOr<std::shared_ptr<store::Arena>> Memory::MakeHostArena(uint64_t siz
 
 // Eviction of other arrays would not help: the lack is one of descriptors, or of device memory that
 // workers have.
-Memory::Outcome Memory::Lacking(Lane& lane, const absl::Status& why) {
+Memory::Outcome Memory::Lacking(GlobalTransaction& transaction, Lane& lane,
+                                const absl::Status& why) {
   const bool of_machine = !MetadataOf(why, "resource").empty();
   if (!IsLack(why)) return Outcome::kFull;
-  if (hooks_.give_way(lane, of_machine ? std::nullopt : std::optional<int>(lane.device)))
+  if (hooks_.give_way(transaction, lane,
+                      of_machine ? std::nullopt : std::optional<int>(lane.device)))
     return Outcome::kLater;
   if (of_machine) lane.grow_lack = why;
   return Outcome::kFull;
 }
 
-Memory::Outcome Memory::AddHostArena(Lane& lane, uint64_t size) {
+Memory::Outcome Memory::AddHostArena(GlobalTransaction& transaction, Lane& lane, uint64_t size) {
   auto made = MakeHostArena(size);
-  if (!made.ok()) return Lacking(lane, made.status());
+  if (!made.ok()) return Lacking(transaction, lane, made.status());
   std::shared_ptr<store::Arena> arena = *std::move(made);
-  if (absl::Status kept = core_->recorder.StoreArena(*arena); !kept.ok())
-    return Lacking(lane, kept);
-  core_->recorder.Added(*arena, lane);
+  if (absl::Status kept = core_->recorder->StoreArena(*arena); !kept.ok())
+    return Lacking(transaction, lane, kept);
+  core_->recorder->Added(transaction, *arena, lane);
   reserved_[lane.device] += size;
   lane.pool.Add(std::move(arena));
   return Outcome::kAllocated;
 }
 
-void Memory::RequestArena(Lane& lane, uint64_t size) {
+void Memory::RequestArena(GlobalTransaction& transaction, Lane& lane, uint64_t size) {
   lane.growing = true;
   reserved_[lane.device] += size;
   uint64_t id = next_arena_++;
@@ -267,13 +272,13 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
     std::shared_ptr<store::Arena> arena;
     if (fd.ok()) {
       arena = std::make_shared<store::Arena>(id, size, std::move(*fd), MemoryMap());
-      status = core_->recorder.StoreArena(*arena);
+      status = core_->recorder->StoreArena(*arena);
       if (!status.ok()) arena = nullptr;
     }
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     lane->growing = false;
     if (arena != nullptr) {
-      core_->recorder.Added(*arena, *lane);
+      core_->recorder->Added(transaction, *arena, *lane);
       lane->pool.Add(std::move(arena));
       if (lane->worker == worker) lane->mapped.emplace(id, false);
     } else {
@@ -281,13 +286,14 @@ void Memory::RequestArena(Lane& lane, uint64_t size) {
       // One that died has not said that there is no memory; its successor is asked.
       const bool died = worker != nullptr && MayGoOn(status);
       if (died) lane->dying = worker;
-      lane->grow_failed = !died && Lacking(*lane, status) == Outcome::kFull;
+      lane->grow_failed = !died && Lacking(transaction, *lane, status) == Outcome::kFull;
     }
-    hooks_.changed(*lane);
+    hooks_.changed(transaction, *lane);
   });
 }
 
-void Memory::RequestFile(Lane& lane, uint64_t size, uint64_t least) {
+void Memory::RequestFile(GlobalTransaction& transaction, Lane& lane, uint64_t size,
+                         uint64_t least) {
   lane.growing = true;
   reserved_[lane.device] += size;
   uint64_t id = next_arena_++;
@@ -302,26 +308,26 @@ void Memory::RequestFile(Lane& lane, uint64_t size, uint64_t least) {
     std::shared_ptr<store::Arena> arena;
     if (status.ok()) {
       arena = std::make_shared<store::Arena>(id, made, std::move(*fd), MemoryMap());
-      status = core_->recorder.StoreArena(*arena);
+      status = core_->recorder->StoreArena(*arena);
     }
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     lane->growing = false;
     reserved_[lane->device] -= size;
     if (status.ok()) {
       reserved_[lane->device] += made;
-      core_->recorder.Added(*arena, *lane);
+      core_->recorder->Added(transaction, *arena, *lane);
       lane->pool.Add(std::move(arena));
-      FileWorked();
+      FileWorked(transaction);
     } else {
       // Not for the next who asks alone: whoever makes room asks for one array after another.
       next_file_ = core_->Now() + kFullDiskPause;
-      FileFailed(status);
+      FileFailed(transaction, status);
     }
-    hooks_.changed(*lane);
+    hooks_.changed(transaction, *lane);
   });
 }
 
-void Memory::FileFailed(const absl::Status& why) {
+void Memory::FileFailed(GlobalTransaction& transaction, const absl::Status& why) {
   if (file_error_told_ || core_->Now() < next_file_log_) return;
   file_error_told_ = true;
   next_file_log_ = core_->Now() + kFileLogInterval;

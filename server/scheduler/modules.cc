@@ -16,6 +16,7 @@
 #include "server/recovery/records.pb.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -200,7 +201,7 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
   Entry entry;
   recovery::ModuleRecord record;
   if (built.ok()) {
-    entry.record = core_->recorder.NewId();
+    entry.record = core_->recorder->NewId();
     entry.module = std::make_shared<const v1::Module>(*std::move(built));
     entry.control = *std::move(charge);
     entry.control.Set(CostOf(*entry.module));
@@ -208,11 +209,11 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
   }
   const std::shared_ptr<const v1::Module> module = entry.module;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     creating_.erase({tenant, id});
     if (module != nullptr) {
-      core_->recorder.Set(tenant, recovery::Kind::kModule, entry.record, record);
-      modules_[{tenant, id}] = std::move(entry);
+      core_->recorder->Set(transaction, tenant, recovery::Kind::kModule, entry.record, record);
+      modules_.Of(transaction, tenant)[{tenant, id}] = std::move(entry);
     }
   }
   if (module == nullptr) return built.status();
@@ -222,32 +223,35 @@ absl::StatusOr<v1::Module> Modules::Create(const TenantId& tenant,
 recovery::ModuleRecord Modules::RecordOf(const TenantId& tenant, const std::string& id,
                                          const v1::Module& module) const {
   recovery::ModuleRecord record;
-  if (!core_->recorder.on()) return record;
+  if (!core_->recorder->on()) return record;
   record.set_tenant(tenant.value);
   record.set_id(id);
   module.SerializeToString(record.mutable_module());
   return record;
 }
 
-void Modules::Restore(uint64_t id, const recovery::ModuleRecord& record) {
+void Modules::Restore(TenantTransaction& transaction, uint64_t id,
+                      const recovery::ModuleRecord& record) {
   auto module = std::make_shared<v1::Module>();
   module->ParseFromString(record.module());
-  Entry& entry = modules_[{TenantId{record.tenant()}, record.id()}];
+  const TenantId tenant{record.tenant()};
+  Entry& entry = modules_.Of(transaction, tenant)[{tenant, record.id()}];
   entry.record = id;
-  entry.control = core_->accounts->ControlOf(TenantId{record.tenant()})->Hold(CostOf(*module));
+  entry.control = core_->accounts->ControlOf(tenant)->Hold(CostOf(*module));
   entry.module = std::move(module);
 }
 
 absl::StatusOr<std::shared_ptr<const v1::Module>> Modules::Reserve(const Key& key, bool may_exist,
                                                                    SteadyTime deadline) {
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   auto free = [&] { return creating_.count(key) == 0; };
-  if (!lock.Await(absl::Condition(&free), deadline)) {
+  if (!transaction.Await(absl::Condition(&free), deadline)) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed while another call created the module");
   }
-  auto it = modules_.find(key);
-  if (it == modules_.end()) {
+  const auto& modules = modules_.Of(transaction, key.first);
+  auto it = modules.find(key);
+  if (it == modules.end()) {
     creating_.insert(key);
     return nullptr;
   }
@@ -307,8 +311,8 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
   // Registers and occupancy are known only to a worker that loaded the code.
   Lane* lane;
   {
-    Locked lock(*core_);
-    lane = &scheduler_->LaneFor(tenant, device);
+    TenantTransaction transaction(*core_, tenant);
+    lane = &scheduler_->LaneFor(transaction, tenant, device);
   }
   const WorkerInUse in_use(core_, lane);
   auto worker = scheduler_->BlockingWorker(*lane, nullptr, deadline);
@@ -344,7 +348,7 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
   uint64_t id = compiled.id;
   bool load;
   {
-    Locked lock(*core_);
+    TenantTransaction transaction(*core_, lane.tenant);
     load = lane.worker == worker && lane.loaded.insert(id).second;
   }
   if (load) {
@@ -352,20 +356,20 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
     worker
         ->LoadModule(compiled,
                      [this, lane = &lane, worker, id](absl::StatusOr<wire::ModuleLoaded> reply) {
-                       Locked lock(*core_);
+                       GlobalTransaction transaction(*core_);
                        if (lane->worker != worker || !reply.ok()) return;
                        lane->attributes[id] = *std::move(reply);
                        ++lane->num_told;
                      })
         .IgnoreError();
   }
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   ++lane.num_asking;
   bool in_time = true;
   while (in_time && lane.worker == worker && lane.attributes.count(id) == 0) {
     const uint64_t seen = lane.num_told;
     auto changed = [&] { return lane.num_told != seen || lane.worker != worker; };
-    in_time = lock.Await(absl::Condition(&changed), deadline);
+    in_time = transaction.Await(absl::Condition(&changed), deadline);
   }
   --lane.num_asking;
   if (!in_time) {
@@ -382,9 +386,10 @@ absl::StatusOr<v1::Module> Modules::Get(const TenantId& tenant, const std::strin
   if (!parsed.ok()) return parsed.status();
   std::shared_ptr<const v1::Module> module;
   {
-    Locked lock(*core_, tenant);
-    auto it = modules_.find({tenant, parsed->id});
-    if (it != modules_.end() && parsed->tenant == tenant.value) module = it->second.module;
+    TenantTransaction transaction(*core_, tenant);
+    const auto& modules = modules_.Of(transaction, tenant);
+    auto it = modules.find({tenant, parsed->id});
+    if (it != modules.end() && parsed->tenant == tenant.value) module = it->second.module;
   }
   if (module == nullptr) return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   return AnswerOf(*module);
@@ -400,8 +405,8 @@ absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
   if (!page_size.ok()) return page_size.status();
   std::vector<std::pair<std::string, std::shared_ptr<const v1::Module>>> found;
   {
-    Locked lock(*core_, tenant);
-    found = EntriesAfter(modules_, tenant, request.page_token(), *page_size,
+    TenantTransaction transaction(*core_, tenant);
+    found = EntriesAfter(modules_.Of(transaction, tenant), tenant, request.page_token(), *page_size,
                          [](const Entry& entry) { return entry.module; });
   }
   v1::ListModulesResponse response;
@@ -418,21 +423,24 @@ absl::StatusOr<v1::ListModulesResponse> Modules::List(const TenantId& tenant,
 absl::Status Modules::Delete(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseTenantResource(name, "modules", "name");
   if (!parsed.ok()) return parsed.status();
-  Locked lock(*core_);
-  auto it = modules_.find({tenant, parsed->id});
-  if (parsed->tenant != tenant.value || it == modules_.end()) {
+  TenantTransaction transaction(*core_, tenant);
+  auto& modules = modules_.Of(transaction, tenant);
+  auto it = modules.find({tenant, parsed->id});
+  if (parsed->tenant != tenant.value || it == modules.end()) {
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   }
-  core_->recorder.Erase(tenant, recovery::Kind::kModule, it->second.record);
-  modules_.erase(it);
+  core_->recorder->Erase(transaction, tenant, recovery::Kind::kModule, it->second.record);
+  modules.erase(it);
   return absl::OkStatus();
 }
 
-absl::StatusOr<wire::Source> Modules::Find(const TenantId& tenant, const std::string& name) const {
+absl::StatusOr<wire::Source> Modules::Find(TenantTransaction& transaction, const TenantId& tenant,
+                                           const std::string& name) const {
   auto parsed = session::ParseTenantResource(name, "modules", "kernel_launch.module");
   if (!parsed.ok()) return parsed.status();
-  auto it = modules_.find({tenant, parsed->id});
-  if (it == modules_.end() || parsed->tenant != tenant.value)
+  const auto& modules = modules_.Of(transaction, tenant);
+  auto it = modules.find({tenant, parsed->id});
+  if (it == modules.end() || parsed->tenant != tenant.value)
     return NotFound(v1::ERROR_REASON_MODULE_NOT_FOUND, "module", name);
   return SourceOf(*it->second.module, "");
 }

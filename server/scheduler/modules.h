@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/module_service.h"
 #include "server/wire/plan.pb.h"
 
 namespace stride::recovery {
@@ -20,22 +20,23 @@ class ModuleRecord;
 namespace stride::scheduler {
 
 // Modules that clients registered, by name. Thread-safe, except where said.
-class Modules {
+class Modules : public ModuleService {
  public:
   Modules(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
 
   absl::StatusOr<v1::Module> Create(const TenantId& tenant, const v1::CreateModuleRequest& request,
-                                    SteadyTime deadline);
-  absl::StatusOr<v1::Module> Get(const TenantId& tenant, const std::string& name);
+                                    SteadyTime deadline) override;
+  absl::StatusOr<v1::Module> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListModulesResponse> List(const TenantId& tenant,
-                                               const v1::ListModulesRequest& request);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                               const v1::ListModulesRequest& request) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
 
-  // As an earlier daemon had it. Caller holds the lock.
-  void Restore(uint64_t id, const recovery::ModuleRecord& record);
+  // Restores a module that an earlier daemon had.
+  void Restore(TenantTransaction& transaction, uint64_t id, const recovery::ModuleRecord& record);
 
-  // The code behind a name. Caller holds the lock.
-  absl::StatusOr<wire::Source> Find(const TenantId& tenant, const std::string& name) const;
+  // The code of a name.
+  absl::StatusOr<wire::Source> Find(TenantTransaction& transaction, const TenantId& tenant,
+                                    const std::string& name) const;
 
  private:
   struct Entry {
@@ -65,8 +66,8 @@ class Modules {
 
   Core* const core_;
   Scheduler* const scheduler_;
-  std::map<Key, Entry> modules_;  // guarded by the lock, as is the next
-  std::set<Key> creating_;
+  PerPartition<std::map<Key, Entry>> modules_;
+  std::set<Key> creating_;  // changes in global transactions
 };
 
 }  // namespace stride::scheduler

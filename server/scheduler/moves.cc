@@ -20,8 +20,8 @@
 namespace stride::scheduler {
 namespace {
 
-// Inline inputs up to this size are copied at once, under the lock: handing them to another thread
-// would cost more.
+// Inline inputs up to this size are copied at once, in the transaction: handing them to another
+// thread would cost more.
 constexpr int64_t kCopyAtOnceBytes = 64 << 10;
 constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
 // Below this a thread costs more than it brings.
@@ -56,20 +56,19 @@ absl::Status LostWorker() {
 
 }  // namespace
 
-void Scheduler::StartMove(const std::shared_ptr<Task>& task,
+void Scheduler::StartMove(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
                           const std::shared_ptr<store::Buffer>& buffer,
                           const store::Allocation& target) {
-  core_->AssertAll();
   Lane& lane = *task->lane;
   if (task->move_start == SteadyTime()) task->move_start = core_->Now();
   bool returns = !buffer->replicas.empty() && !core_->IsDevice(buffer->replicas.begin()->first);
   if (returns) spilled_.returned_bytes += buffer->size;
   auto move = [this, lane = &lane, buffer, target, num_writes = buffer->num_writes] {
     absl::Status status = CopyWithSuccessors([&] { return RunMove(*lane, target, buffer); });
-    Locked lock(*core_);
-    MoveDone(lane->device, buffer, target, num_writes, std::move(status));
+    GlobalTransaction transaction(*core_);
+    MoveDone(transaction, lane->device, buffer, target, num_writes, std::move(status));
   };
-  if (!StartPeerMove(lane, buffer, target, move)) core_->executor.Run(std::move(move));
+  if (!StartPeerMove(transaction, lane, buffer, target, move)) core_->executor.Run(std::move(move));
 }
 
 // What is small and in memory that the daemon sees, as the target is.
@@ -83,13 +82,14 @@ const void* Scheduler::BytesAtHand(const store::Buffer& buffer, const store::All
 }
 
 // From a device whose memory this one reads: one command, for which no thread waits.
-bool Scheduler::StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& buffer,
+bool Scheduler::StartPeerMove(TenantTransaction& transaction, Lane& to,
+                              const std::shared_ptr<store::Buffer>& buffer,
                               const store::Allocation& target, std::function<void()> otherwise) {
   Lane* from = nullptr;
   store::Allocation source;
   for (const auto& [place, replica] : buffer->replicas) {
     if (from != nullptr || replica.mapped() || !IsPeer(place, to.device)) continue;
-    from = &LaneFor(buffer->tenant, place);
+    from = &LaneFor(transaction, buffer->tenant, place);
     source = replica;
   }
   std::shared_ptr<broker::Worker> worker = to.worker;
@@ -102,27 +102,26 @@ bool Scheduler::StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& bu
   auto done = [this, to = &to, from, buffer, source, target, num_writes = buffer->num_writes,
                asked = std::weak_ptr(worker),
                otherwise = std::move(otherwise)](absl::Status status) {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     --to->num_copies;
     --from->num_copies;
     if (status.ok()) {
       NotePeerCopy(*to, asked, *source.arena);
-      MoveDone(to->device, buffer, target, num_writes, std::move(status));
+      MoveDone(transaction, to->device, buffer, target, num_writes, std::move(status));
     } else {
       core_->executor.Run(otherwise);
     }
   };
-  // Without the lock, since a worker that has ended may answer at once.
-  core_->Defer([worker = std::move(worker), source, target,
-                size = static_cast<uint64_t>(buffer->size), done = std::move(done)] {
+  // After the transaction, since a worker that has ended may answer at once.
+  transaction.Defer([worker = std::move(worker), source, target,
+                     size = static_cast<uint64_t>(buffer->size), done = std::move(done)] {
     worker->CopyFromPeer(target.arena->id, target.offset, source.arena->id, source.offset, size,
                          done);
   });
   return true;
 }
 
-// Has the lane's worker map an arena: its own device's, or one that it reads. Caller holds the
-// lock.
+// Has the lane's worker map an arena: its own device's, or one that it reads.
 absl::Status Scheduler::MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer) {
   if (!lane.mapped.emplace(arena->id, false).second) return absl::OkStatus();
   const int fd = arena->fd.get();
@@ -142,7 +141,7 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
   store::Allocation source;
   Lane* from = nullptr;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     inline_bytes = buffer->inline_bytes;
     for (auto& [place, replica] : buffer->replicas) {
       const bool peer = from != nullptr && IsPeer(from->device, to.device);
@@ -150,7 +149,7 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
                           (!peer && core_->Place(place).host_memory());
       if (!better) continue;
       source = replica;
-      from = &LaneFor(buffer->tenant, place);
+      from = &LaneFor(transaction, buffer->tenant, place);
     }
   }
   auto size = static_cast<uint64_t>(buffer->size);
@@ -161,13 +160,13 @@ absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
   }
   bool peer = false;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     peer = IsPeer(from->device, to.device);
   }
   if (peer) {
     absl::Status copied = CopyFromPeer(*from, source, to, target, size);
     if (copied.ok() || MayGoOn(copied)) return copied;
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     if (broken_links_.insert({from->device, to.device}).second) {
       core_->options.log(absl::StrCat("copies from devices/", from->description.id(),
                                       " to devices/", to.description.id(),
@@ -195,7 +194,7 @@ absl::Status Scheduler::CopyFromPeer(Lane& from, const store::Allocation& source
   absl::Notification ended;
   absl::Status result;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     if (to.worker != *worker) return LostWorker();
     if (absl::Status mapped = MapFor(to, source.arena, /*peer=*/true); !mapped.ok()) return mapped;
     ++to.num_copies;
@@ -207,7 +206,7 @@ absl::Status Scheduler::CopyFromPeer(Lane& from, const store::Allocation& source
                             ended.Notify();
                           });
   stride::Await(ended, SteadyTime::InfiniteFuture());
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   --to.num_copies;
   --from.num_copies;
   if (result.ok()) NotePeerCopy(to, *worker, *source.arena);
@@ -285,10 +284,10 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
   return status.ok() ? finished : status;
 }
 
-void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
+void Scheduler::MoveDone(GlobalTransaction& transaction, int device,
+                         const std::shared_ptr<store::Buffer>& buffer,
                          const store::Allocation& target, uint64_t num_writes,
                          absl::Status status) {
-  core_->AssertAll();
   if (ending_ && !status.ok()) return;
   auto it = moves_.find({buffer.get(), device});
   std::vector<std::shared_ptr<Task>> waiters = std::move(it->second.waiters);
@@ -309,13 +308,13 @@ void Scheduler::MoveDone(int device, const std::shared_ptr<store::Buffer>& buffe
     task->move_end = core_->Now();
     if (task->state != TaskState::kPreparing) continue;
     if (status.ok() || !current) {
-      Prepare(task);
+      Prepare(transaction, task);
     } else {
-      EndUnrun(task, status);
+      EndUnrun(transaction, task, status);
     }
   }
-  for (const auto& writer : writers) Evaluate(writer);
-  MemoryChanged();
+  for (const auto& writer : writers) Evaluate(transaction, writer);
+  MemoryChanged(transaction);
 }
 
 std::shared_ptr<broker::Worker> Scheduler::WorkerAtHand(
@@ -329,31 +328,32 @@ std::shared_ptr<broker::Worker> Scheduler::WorkerAtHand(
 absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     Lane& lane, const std::shared_ptr<store::Arena>& arena, SteadyTime deadline) {
   {
-    Locked lock(*core_, lane.tenant);
+    TenantTransaction transaction(*core_, lane.tenant);
     if (auto worker = WorkerAtHand(lane, arena)) return worker;
   }
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   for (int i = 0; i < kMaxTransferTries; ++i) {
-    if (absl::Status status = AwaitWorker(lane, lock, deadline); !status.ok()) return status;
+    if (absl::Status status = AwaitWorker(transaction, lane, deadline); !status.ok()) return status;
     const std::shared_ptr<broker::Worker> worker = lane.worker;
     if (WorkerAtHand(lane, arena) != nullptr) return worker;
     // It died; once that is known its successor is asked.
     auto known = [&] { return lane.worker != worker || ending_; };
-    lock.Await(absl::Condition(&known), core_->Now() + kDeathNotice);
+    transaction.Await(absl::Condition(&known), core_->Now() + kDeathNotice);
   }
   return LostWorker();
 }
 
-absl::Status Scheduler::AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline) {
+absl::Status Scheduler::AwaitWorker(GlobalTransaction& transaction, Lane& lane,
+                                    SteadyTime deadline) {
   while (lane.worker == nullptr) {
     uint64_t tries = lane.num_start_tries;
     ++lane.num_awaiting;  // or the worker might be gone again before this thread has seen it
-    StartWorker(lane);
+    StartWorker(transaction, lane);
     // No try that was put off is made once the engine ends.
     auto changed = [&] {
       return lane.worker != nullptr || lane.num_start_tries != tries || ending_;
     };
-    const bool in_time = lock.Await(absl::Condition(&changed), deadline);
+    const bool in_time = transaction.Await(absl::Condition(&changed), deadline);
     --lane.num_awaiting;
     if (lane.worker != nullptr) break;
     if (ending_) return CannotRunNow(lane);
@@ -371,21 +371,22 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
   store::Allocation allocation;
   {
     // As a rule there is room where the lane's other arrays are: nobody else is concerned.
-    Locked lock(*core_, lane.tenant);
-    if (lane.memory_queue.empty() && memory_.AllocateAtHand(lane, size, &allocation)) {
+    TenantTransaction transaction(*core_, lane.tenant);
+    if (lane.memory_queue.empty() && memory_.AllocateAtHand(transaction, lane, size, &allocation)) {
       lane.last_used = core_->Now();
       return allocation;
     }
   }
-  Locked lock(*core_);
-  absl::Status status = AwaitMemory(lane, size, lock, deadline, [&](uint64_t turn) {
-    return Allocate(lane, size, turn, &allocation);
+  GlobalTransaction transaction(*core_);
+  absl::Status status = AwaitMemory(transaction, lane, size, deadline, [&](uint64_t turn) {
+    return Allocate(transaction, lane, size, turn, &allocation);
   });
   if (!status.ok()) return status;
   return allocation;
 }
 
-absl::Status Scheduler::AwaitMemory(Lane& lane, uint64_t size, Locked& lock, SteadyTime deadline,
+absl::Status Scheduler::AwaitMemory(GlobalTransaction& transaction, Lane& lane, uint64_t size,
+                                    SteadyTime deadline,
                                     absl::FunctionRef<Memory::Outcome(uint64_t turn)> take) {
   const bool needs_worker = !lane.description.host_memory() && core_->IsDevice(lane.device);
   int num_workers = 0;
@@ -396,7 +397,8 @@ absl::Status Scheduler::AwaitMemory(Lane& lane, uint64_t size, Locked& lock, Ste
     // One that dies while it makes an arena has a successor.
     if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {
       if (++num_workers > kMaxTransferTries) return LostWorker();
-      if (absl::Status status = AwaitWorker(lane, lock, deadline); !status.ok()) return status;
+      if (absl::Status status = AwaitWorker(transaction, lane, deadline); !status.ok())
+        return status;
       asked = lane.worker;
       // Patience is for what others hold, not for a worker's start.
       give_up = core_->Now() + core_->options.memory_patience;
@@ -404,7 +406,8 @@ absl::Status Scheduler::AwaitMemory(Lane& lane, uint64_t size, Locked& lock, Ste
     uint64_t seen = memory_changes_;
     Memory::Outcome outcome = take(turn);
     // What others hold is let go when they end: worth a moment.
-    bool wait = !ending_ && (outcome == Memory::Outcome::kLater || MayComeFree(lane.device));
+    bool wait =
+        !ending_ && (outcome == Memory::Outcome::kLater || MayComeFree(transaction, lane.device));
     if (outcome != Memory::Outcome::kAllocated) {
       outcome = wait && core_->Now() < give_up ? Memory::Outcome::kLater : Memory::Outcome::kFull;
     }
@@ -417,7 +420,7 @@ absl::Status Scheduler::AwaitMemory(Lane& lane, uint64_t size, Locked& lock, Ste
       case Memory::Outcome::kLater: {
         auto changed = [&] { return memory_changes_ != seen || ending_; };
         ++num_memory_waiters_;  // or nobody would tell
-        lock.Await(absl::Condition(&changed), give_up);
+        transaction.Await(absl::Condition(&changed), give_up);
         --num_memory_waiters_;
       }
     }

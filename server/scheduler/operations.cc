@@ -15,6 +15,7 @@
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/infos.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/resolved.h"
 #include "server/session/resource_name.h"
 
@@ -79,59 +80,115 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
   return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
 }
 
-absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
+absl::StatusOr<Operations::Accepted> Operations::Accept(const TenantId& tenant,
                                                         const std::string& session,
                                                         const ops::OperationView& operation,
                                                         SteadyTime deadline, Extras extras) {
-  std::optional<Locked> lock;
-  if (NeedsAll(operation, extras)) {
-    lock.emplace(*core_);
-  } else {
-    lock.emplace(*core_, tenant);
+  if (operation->has_program_call())
+    return SubmitProgram(tenant, session, operation, deadline, std::move(extras));
+  if (NeedsGlobal(operation.outputs(), extras)) {
+    GlobalTransaction transaction(*core_);
+    return Accept(transaction, tenant, session, operation, deadline, std::move(extras));
   }
+  TenantTransaction transaction(*core_, tenant);
+  return Accept(transaction, tenant, session, operation, deadline, std::move(extras));
+}
+
+absl::StatusOr<Operations::Accepted> Operations::Accept(TenantTransaction& transaction,
+                                                        const TenantId& tenant,
+                                                        const std::string& session,
+                                                        const ops::OperationView& operation,
+                                                        SteadyTime deadline, Extras extras) {
+  assert(!operation->has_program_call());
+  assert(transaction.is_global() || !NeedsGlobal(operation.outputs(), extras));
   TaskList launched;
+  Resolved resolved = ResolvedFor(std::move(extras), &launched);
+  absl::StatusOr<Accepted> accepted = Accepted{};
+  if (absl::Status status = Resolve(transaction, tenant, session, operation, &resolved);
+      !status.ok()) {
+    accepted = status;
+  } else if (IsSharded(resolved)) {
+    accepted = LaunchSharded(transaction, tenant, operation, deadline, resolved);
+  } else if (operation->kind_case() == v1::Operation::kCopy && operation->copy().move()) {
+    accepted = LaunchMove(transaction, tenant, operation, deadline, resolved);
+  } else {
+    auto is_inline = [](const Resolved::Target& target) { return target.is_inline; };
+    resolved.passing = !resolved.extras.observer && !resolved.targets.empty() &&
+                       std::all_of(resolved.targets.begin(), resolved.targets.end(), is_inline);
+    accepted = Launch(transaction, tenant, operation, deadline, resolved);
+  }
+  return Conclude(transaction, tenant, session, operation, std::move(accepted),
+                  std::move(launched));
+}
+
+// A plan is made without a transaction, between two.
+absl::StatusOr<Operations::Accepted> Operations::SubmitProgram(const TenantId& tenant,
+                                                               const std::string& session,
+                                                               const ops::OperationView& operation,
+                                                               SteadyTime deadline, Extras extras) {
+  auto in_transaction = [&, global = NeedsGlobal(operation.outputs(), extras)](auto function) {
+    if (global) {
+      GlobalTransaction transaction(*core_);
+      return function(transaction);
+    }
+    TenantTransaction transaction(*core_, tenant);
+    return function(transaction);
+  };
+  const std::string& program = operation->program_call().program();
+  TaskList launched;
+  Resolved resolved = ResolvedFor(std::move(extras), &launched);
+  Programs::Draft draft;
+  absl::StatusOr<Programs::Ready> ready = Programs::Ready{};
+  auto launch = [&](TenantTransaction& transaction) {
+    absl::StatusOr<Accepted> accepted =
+        ready.ok()
+            ? LaunchProgram(transaction, tenant, *ready, operation.label(), deadline, resolved)
+            : absl::StatusOr<Accepted>(ready.status());
+    return Conclude(transaction, tenant, session, operation, std::move(accepted),
+                    std::move(launched));
+  };
+  // Empty: a plan is to be made.
+  using Result = std::optional<absl::StatusOr<Accepted>>;
+  Result result = in_transaction([&](TenantTransaction& transaction) -> Result {
+    absl::Status status = Resolve(transaction, tenant, session, operation, &resolved);
+    if (!status.ok() || IsSharded(resolved)) {
+      absl::StatusOr<Accepted> accepted =
+          status.ok() ? LaunchSharded(transaction, tenant, operation, deadline, resolved)
+                      : absl::StatusOr<Accepted>(status);
+      return Conclude(transaction, tenant, session, operation, std::move(accepted),
+                      std::move(launched));
+    }
+    ready = FindProgram(transaction, tenant, operation->program_call(), resolved, &draft);
+    if (ready.ok() && ready->plan == nullptr) return std::nullopt;
+    return launch(transaction);
+  });
+  if (result.has_value()) return *std::move(result);
+  ready = programs_->MakePlan(draft);
+  return in_transaction([&](TenantTransaction& transaction) {
+    if (ready.ok()) {
+      programs_->Keep(transaction, tenant, program, draft, *ready);
+    } else {
+      ready = PrefixField(ready.status(), "program_call.program.");
+    }
+    return launch(transaction);
+  });
+}
+
+Operations::Resolved Operations::ResolvedFor(Extras extras, TaskList* launched) const {
   Resolved resolved;
   resolved.now = core_->Now();
   resolved.extras = std::move(extras);
-  resolved.launched = &launched;
-  absl::StatusOr<Accepted> accepted = Accepted{};
-  absl::Status status = Resolve(tenant, session, operation, &resolved);
-  if (status.ok()) {
-    if (IsSharded(resolved)) {
-      accepted = LaunchSharded(tenant, operation, deadline, resolved);
-    } else if (operation->kind_case() == v1::Operation::kCopy && operation->copy().move()) {
-      accepted = LaunchMove(tenant, operation, deadline, resolved);
-    } else if (operation->has_program_call()) {
-      Programs::Draft draft;
-      auto ready = FindProgram(tenant, operation->program_call(), resolved, &draft);
-      if (ready.ok() && ready->plan == nullptr) {
-        lock.reset();
-        ready = programs_->MakePlan(draft);
-        lock.emplace(*core_);
-        if (ready.ok())
-          programs_->Keep(tenant, operation->program_call().program(), draft, *ready);
-        else
-          ready = PrefixField(ready.status(), "program_call.program.");
-      }
-      accepted = ready.ok() ? LaunchProgram(tenant, *ready, operation.label(), deadline, resolved)
-                            : absl::StatusOr<Accepted>(ready.status());
-    } else {
-      auto is_inline = [](const Resolved::Target& target) { return target.is_inline; };
-      resolved.passing = !resolved.extras.observer && !resolved.targets.empty() &&
-                         std::all_of(resolved.targets.begin(), resolved.targets.end(), is_inline);
-      accepted = Launch(tenant, operation, deadline, resolved);
-    }
-    status = accepted.status();
-  }
-  if (!status.ok()) {
-    // A call is in no section but this one.
-    if (operation->has_program_call() && !core_->HoldsAll()) {
-      lock.reset();
-      lock.emplace(*core_);
-    }
-    for (const auto& task : launched) scheduler_->Cancel(task);
-    PublishError(tenant, session, operation, status);
-    return status;
+  resolved.launched = launched;
+  return resolved;
+}
+
+absl::StatusOr<Operations::Accepted> Operations::Conclude(
+    TenantTransaction& transaction, const TenantId& tenant, const std::string& session,
+    const ops::OperationView& operation, absl::StatusOr<Accepted> accepted, TaskList launched) {
+  if (!accepted.ok()) {
+    for (const auto& task : launched) scheduler_->Cancel(transaction, task);
+    PublishError(transaction, tenant, session, operation, accepted.status());
+    return accepted;
   }
   for (auto& task : launched) {
     if (task != accepted->task) accepted->helpers.push_back(std::move(task));
@@ -139,18 +196,19 @@ absl::StatusOr<Operations::Accepted> Operations::Submit(const TenantId& tenant,
   return accepted;
 }
 
-// Jobs have accounts of their own, and names a table (Durability's too).
-bool Operations::NeedsAll(const ops::OperationView& operation, const Extras& extras) {
+bool Operations::NeedsGlobal(const ops::OutputList& outputs, const Extras& extras) {
   if (extras.observer != nullptr || extras.after != nullptr) return true;
-  return std::any_of(
-      operation.outputs().begin(), operation.outputs().end(),
-      [](const v1::Output* output) { return output->target_case() == v1::Output::kName; });
+  return std::any_of(outputs.begin(), outputs.end(), [](const v1::Output* output) {
+    return output->target_case() == v1::Output::kName;
+  });
 }
 
-absl::Status Operations::Resolve(const TenantId& tenant, const std::string& session,
-                                 const ops::OperationView& operation, Resolved* resolved) {
+absl::Status Operations::Resolve(TenantTransaction& transaction, const TenantId& tenant,
+                                 const std::string& session, const ops::OperationView& operation,
+                                 Resolved* resolved) {
   if (!session.empty()) {
-    auto found = core_->catalogue.FindSessionNamed(tenant, session, "session", resolved->now);
+    auto found =
+        core_->catalogue.FindSessionNamed(transaction, tenant, session, "session", resolved->now);
     if (!found.ok()) return found.status();
     resolved->session = *std::move(found);
   }
@@ -169,7 +227,7 @@ absl::Status Operations::Resolve(const TenantId& tenant, const std::string& sess
       resolved->inputs.push_back(nullptr);
       continue;
     }
-    auto array = ResolveOperand(tenant, resolved->session.get(), *operands[i]);
+    auto array = ResolveOperand(transaction, tenant, resolved->session.get(), *operands[i]);
     if (!array.ok()) {
       return PrefixField(array.status(), absl::StrCat(operation.OperandPath(i), "."));
     }
@@ -180,14 +238,15 @@ absl::Status Operations::Resolve(const TenantId& tenant, const std::string& sess
   resolved->targets.reserve(outputs.size());
   for (size_t j = 0; j < outputs.size(); ++j) {
     auto field = [&] { return operation.OutputPath(j); };
-    absl::Status status = ResolveOutput(tenant, *outputs[j], field, resolved);
+    absl::Status status = ResolveOutput(transaction, tenant, *outputs[j], field, resolved);
     if (!status.ok()) return status;
     resolved->asks_sharding |= outputs[j]->has_sharding();
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<ArrayPtr> Operations::ResolveOperand(const TenantId& tenant,
+absl::StatusOr<ArrayPtr> Operations::ResolveOperand(TenantTransaction& transaction,
+                                                    const TenantId& tenant,
                                                     const session::Session* session,
                                                     const v1::Operand& operand) {
   switch (operand.source_case()) {
@@ -200,7 +259,7 @@ absl::StatusOr<ArrayPtr> Operations::ResolveOperand(const TenantId& tenant,
     case v1::Operand::kName: {
       auto name = session::ParseArrayName(operand.name(), "name");
       if (!name.ok()) return name.status();
-      return core_->catalogue.FindArray(tenant, *name, core_->Now());
+      return core_->catalogue.FindArray(transaction, tenant, *name, core_->Now());
     }
     case v1::Operand::kInlineArray:
       return InlineArray(tenant, operand.inline_array());
@@ -240,7 +299,8 @@ absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant,
   return array;
 }
 
-absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output& output,
+absl::Status Operations::ResolveOutput(TenantTransaction& transaction, const TenantId& tenant,
+                                       const v1::Output& output,
                                        absl::FunctionRef<std::string()> field, Resolved* resolved) {
   Resolved::Target target;
   switch (output.target_case()) {
@@ -264,14 +324,15 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".target"),
                           "an output is a handle, a name or inline_result");
   }
-  const bool taken = target.handle != 0
-                         ? resolved->session->arrays.contains(target.handle)
-                         : !target.is_inline && core_->catalogue.Has(tenant, target.name);
+  const bool taken =
+      target.handle != 0
+          ? resolved->session->arrays.contains(target.handle)
+          : !target.is_inline && core_->catalogue.Has(transaction, tenant, target.name);
   bool exists = false;
   if (!target.is_inline && (output.existing() || taken)) {
     auto found = target.handle != 0
                      ? session::Catalogue::FindArray(*resolved->session, target.handle)
-                     : core_->catalogue.FindArray(tenant, target.name, resolved->now);
+                     : core_->catalogue.FindArray(transaction, tenant, target.name, resolved->now);
     exists = found.ok();
     if (!exists) return found.status();
     if (exists && !output.existing()) {
@@ -301,7 +362,8 @@ absl::Status Operations::ResolveOutput(const TenantId& tenant, const v1::Output&
   return absl::OkStatus();
 }
 
-absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
+absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& transaction,
+                                                        const TenantId& tenant,
                                                         const ops::OperationView& operation,
                                                         SteadyTime deadline, Resolved& resolved,
                                                         std::shared_ptr<const Planned> known) {
@@ -309,7 +371,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   Infos existing;
   for (const auto& target : resolved.targets) existing.push_back(InfoOf(target.existing));
   auto planned = known != nullptr ? absl::StatusOr<std::shared_ptr<const Planned>>(std::move(known))
-                                  : PlanFor(tenant, operation, inputs, existing);
+                                  : PlanFor(transaction, tenant, operation, inputs, existing);
   if (!planned.ok()) return planned.status();
   const ops::Plan* const plan = &(*planned)->plan;
   if (plan->outputs.size() != resolved.targets.size()) {
@@ -318,9 +380,10 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
                                      " results; outputs given: ", resolved.targets.size()));
   }
   if (!plan->converted_inputs.empty())
-    return LaunchConverted(tenant, operation, deadline, resolved, plan->converted_inputs);
+    return LaunchConverted(transaction, tenant, operation, deadline, resolved,
+                           plan->converted_inputs);
   if (plan->through_new_output)
-    return LaunchThroughTemporary(tenant, operation, deadline, resolved);
+    return LaunchThroughTemporary(transaction, tenant, operation, deadline, resolved);
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     for (size_t k = 0; k < j; ++k) {
       const ArrayPtr &one = resolved.targets[j].existing, &other = resolved.targets[k].existing;
@@ -343,12 +406,13 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
       if (input == nullptr || input->buffer != out->buffer || !Overlap(input->info, out->info))
         continue;
       if (plan->task.has_elementwise() && *input->info == *out->info) continue;
-      if (!keeps) return LaunchThroughTemporary(tenant, operation, deadline, resolved);
+      if (!keeps) return LaunchThroughTemporary(transaction, tenant, operation, deadline, resolved);
       copied.resize(resolved.inputs.size());
       copied[i] = input->info->dtype;
     }
   }
-  if (!copied.empty()) return LaunchConverted(tenant, operation, deadline, resolved, copied);
+  if (!copied.empty())
+    return LaunchConverted(transaction, tenant, operation, deadline, resolved, copied);
 
   std::shared_ptr<Task> task = NewTask(tenant, operation.label(), deadline, resolved, *planned);
   bool is_kernel = operation->has_kernel_launch();
@@ -402,29 +466,30 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(const TenantId& tenant,
   }
   Accepted accepted;
   if (plan->is_view) {
-    if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+    if (absl::Status status = Publish(transaction, tenant, resolved); !status.ok()) return status;
     accepted.outputs = std::move(resolved.outputs);
     return accepted;
   }
   if (is_kernel) {
-    if (absl::Status status = PrepareKernel(tenant, operation, task.get()); !status.ok())
+    if (absl::Status status = PrepareKernel(transaction, tenant, operation, task.get());
+        !status.ok())
       return status;
   }
-  if (absl::Status status = Begin(tenant, task, resolved); !status.ok()) return status;
+  if (absl::Status status = Begin(transaction, tenant, task, resolved); !status.ok()) return status;
   accepted.outputs = std::move(resolved.outputs);
   accepted.task = task;
   return accepted;
 }
 
 absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
-    const TenantId& tenant, const ops::OperationView& operation,
+    TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
     absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing) {
-  PlanCache& plans = plans_[core_->StripeFor(tenant)];
+  PlanCache& plans = plans_.Of(transaction, tenant);
   const ops::PlanKey key(tenant, operation, inputs, existing);
   if (!key.bytes().empty()) {
     if (std::shared_ptr<const Planned> kept = plans.Find(key.bytes())) return kept;
   }
-  const TenantFunctions functions(*functions_, tenant);
+  const TenantFunctions functions(transaction, *functions_, tenant);
   auto plan = ops::PlanOperation(operation, CopiesOf(inputs), CopiesOf(existing), &functions);
   if (!plan.ok()) return plan.status();
   std::shared_ptr<const Planned> planned = MakePlanned(*std::move(plan));
@@ -453,17 +518,18 @@ std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string la
   return task;
 }
 
-absl::Status Operations::Begin(const TenantId& tenant, const std::shared_ptr<Task>& task,
-                               Resolved& resolved) {
-  if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+absl::Status Operations::Begin(TenantTransaction& transaction, const TenantId& tenant,
+                               const std::shared_ptr<Task>& task, Resolved& resolved) {
+  if (absl::Status status = Publish(transaction, tenant, resolved); !status.ok()) return status;
   for (Use& use : task->uses)
     use.held = resolved.held != nullptr && resolved.held->count(use.buffer.get()) > 0;
-  if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok()) {
+  if (absl::Status status = scheduler_->Enqueue(transaction, task, resolved.extras.after);
+      !status.ok()) {
     for (const auto& output : resolved.outputs) {
       if (output->buffer == nullptr || output->buffer->writer != nullptr) continue;
       output->error = status;
       output->control.Set(output->control.bytes() + StatusBytes(status));
-      core_->recorder.Changed(output);
+      core_->recorder->Changed(transaction, output);
     }
     return status;
   }
@@ -475,7 +541,8 @@ absl::Status Operations::Begin(const TenantId& tenant, const std::shared_ptr<Tas
   return absl::OkStatus();
 }
 
-absl::StatusOr<Programs::Ready> Operations::FindProgram(const TenantId& tenant,
+absl::StatusOr<Programs::Ready> Operations::FindProgram(TenantTransaction& transaction,
+                                                        const TenantId& tenant,
                                                         const v1::ProgramCall& call,
                                                         const Resolved& resolved,
                                                         Programs::Draft* draft) {
@@ -488,14 +555,12 @@ absl::StatusOr<Programs::Ready> Operations::FindProgram(const TenantId& tenant,
     }
     infos.push_back(*resolved.inputs[i]->info);
   }
-  return programs_->Find(tenant, call.program(), infos, draft);
+  return programs_->Find(transaction, tenant, call.program(), infos, draft);
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& tenant,
-                                                               const Programs::Ready& ready,
-                                                               const std::string& label,
-                                                               SteadyTime deadline,
-                                                               const Resolved& resolved) {
+absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(
+    TenantTransaction& transaction, const TenantId& tenant, const Programs::Ready& ready,
+    const std::string& label, SteadyTime deadline, const Resolved& resolved) {
   const size_t num_outputs = ready.plan->outputs.size();
   if (resolved.targets.size() != num_outputs) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
@@ -503,8 +568,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
                                      " results; outputs given: ", resolved.targets.size()));
   }
   const bool one = ready.replay != nullptr && FitsADevice(*ready.replay, resolved);
-  auto whole = one ? LaunchReplay(tenant, ready.replay, label, deadline, resolved)
-                   : LaunchSteps(tenant, ready, deadline, resolved);
+  auto whole = one ? LaunchReplay(transaction, tenant, ready.replay, label, deadline, resolved)
+                   : LaunchSteps(transaction, tenant, ready, deadline, resolved);
   if (!whole.ok()) return whole;
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     if (resolved.targets[j].existing == nullptr) continue;
@@ -513,7 +578,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
     copy.add_outputs()->set_existing(true);
     Resolved last = resolved.WithInputs({whole->outputs[j]});
     last.targets = {resolved.targets[j]};
-    auto copied = Launch(tenant, copy, deadline, last);
+    auto copied = Launch(transaction, tenant, copy, deadline, last);
     if (!copied.ok()) return copied.status();
     whole->task = copied->task;
     whole->outputs[j] = copied->outputs[0];
@@ -522,7 +587,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(const TenantId& t
   return whole;
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& tenant,
+absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(TenantTransaction& transaction,
+                                                             const TenantId& tenant,
                                                              const Programs::Ready& ready,
                                                              SteadyTime deadline,
                                                              const Resolved& resolved) {
@@ -549,9 +615,10 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(const TenantId& ten
       }
       one.targets.push_back(std::move(target));
     }
-    auto launched = !(*ready.bodies)[i].empty()
-                        ? LaunchBodies(tenant, step, (*ready.bodies)[i], deadline, one)
-                        : Launch(tenant, step.operation, deadline, one, (*ready.steps)[i]);
+    auto launched =
+        !(*ready.bodies)[i].empty()
+            ? LaunchBodies(transaction, tenant, step, (*ready.bodies)[i], deadline, one)
+            : Launch(transaction, tenant, step.operation, deadline, one, (*ready.steps)[i]);
     if (!launched.ok()) return launched.status();
     if (launched->task != nullptr) whole.task = launched->task;
     for (size_t j = 0; j < step.outputs.size(); ++j) {
@@ -581,11 +648,9 @@ bool Operations::FitsADevice(const Replay& replay, const Resolved& resolved) con
   return true;
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& tenant,
-                                                              const std::shared_ptr<Replay>& replay,
-                                                              const std::string& label,
-                                                              SteadyTime deadline,
-                                                              const Resolved& resolved) {
+absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(
+    TenantTransaction& transaction, const TenantId& tenant, const std::shared_ptr<Replay>& replay,
+    const std::string& label, SteadyTime deadline, const Resolved& resolved) {
   const ops::ProgramGraph& graph = replay->graph;
   std::shared_ptr<Task> task =
       NewTask(tenant, label, deadline, resolved, MakePlanned(PlanOf(*replay)));
@@ -620,7 +685,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
     array->buffer = task->uses[output.slot].buffer;
     whole.outputs.push_back(std::move(array));
   }
-  if (absl::Status status = Begin(tenant, task, whole); !status.ok()) return status;
+  if (absl::Status status = Begin(transaction, tenant, task, whole); !status.ok()) return status;
   Accepted accepted;
   accepted.outputs = whole.outputs;
   accepted.task = task;
@@ -628,13 +693,13 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(const TenantId& te
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
-    const TenantId& tenant, const ops::OperationView& operation, SteadyTime deadline,
-    Resolved& resolved) {
+    TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
+    SteadyTime deadline, Resolved& resolved) {
   Resolved first = resolved;
   for (auto& target : first.targets) target = {.is_inline = true};
   first.passing = false;
   first.extras.observer = nullptr;
-  auto computed = Launch(tenant, operation, deadline, first);
+  auto computed = Launch(transaction, tenant, operation, deadline, first);
   if (!computed.ok()) return computed.status();
   Accepted accepted;
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
@@ -653,7 +718,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
     if (j + 1 < resolved.targets.size()) second.extras.observer = nullptr;
     second.launched = resolved.launched;
     second.held = resolved.held;
-    auto copied = Launch(tenant, copy, deadline, second);
+    auto copied = Launch(transaction, tenant, copy, deadline, second);
     if (!copied.ok()) return copied.status();
     accepted.task = copied->task;
     accepted.outputs.push_back(copied->outputs[0]);
@@ -662,23 +727,21 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
-    const TenantId& tenant, const ops::OperationView& operation, SteadyTime deadline,
-    const Resolved& resolved, const std::vector<std::optional<DType>>& types) {
+    TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
+    SteadyTime deadline, const Resolved& resolved, const std::vector<std::optional<DType>>& types) {
   Resolved converted = resolved;
   for (size_t i = 0; i < types.size(); ++i) {
     if (!types[i].has_value()) continue;
-    auto copy = LaunchCopy(tenant, resolved.inputs[i], *types[i], deadline, resolved);
+    auto copy = LaunchCopy(transaction, tenant, resolved.inputs[i], *types[i], deadline, resolved);
     if (!copy.ok()) return copy.status();
     converted.inputs[i] = copy->outputs[0];
   }
-  return Launch(tenant, operation, deadline, converted);
+  return Launch(transaction, tenant, operation, deadline, converted);
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tenant,
-                                                            const ArrayPtr& array,
-                                                            std::optional<DType> type,
-                                                            SteadyTime deadline,
-                                                            const Resolved& around) {
+absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(
+    TenantTransaction& transaction, const TenantId& tenant, const ArrayPtr& array,
+    std::optional<DType> type, SteadyTime deadline, const Resolved& around) {
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the array; looked up already
   if (type.has_value()) copy.mutable_copy()->set_data_type(static_cast<v1::DataType>(*type));
@@ -693,10 +756,11 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(const TenantId& tena
   resolved.extras.priority = around.extras.priority;
   resolved.inputs = {array};
   resolved.targets = {{.is_inline = true}};
-  return Launch(tenant, copy, deadline, resolved);
+  return Launch(transaction, tenant, copy, deadline, resolved);
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tenant,
+absl::StatusOr<Operations::Accepted> Operations::LaunchMove(TenantTransaction& transaction,
+                                                            const TenantId& tenant,
                                                             const ops::OperationView& operation,
                                                             SteadyTime deadline,
                                                             Resolved& resolved) {
@@ -724,8 +788,9 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   task->drop_other_replicas = true;
   // Ordered as a write, since it drops the copies that readers before it use.
   task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
-  if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
-  if (absl::Status status = scheduler_->Enqueue(task, resolved.extras.after); !status.ok())
+  if (absl::Status status = Publish(transaction, tenant, resolved); !status.ok()) return status;
+  if (absl::Status status = scheduler_->Enqueue(transaction, task, resolved.extras.after);
+      !status.ok())
     return status;
   if (resolved.launched != nullptr) resolved.launched->push_back(task);
   Accepted accepted;
@@ -734,11 +799,11 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(const TenantId& tena
   return accepted;
 }
 
-absl::Status Operations::PrepareKernel(const TenantId& tenant, const ops::OperationView& operation,
-                                       Task* task) {
+absl::Status Operations::PrepareKernel(TenantTransaction& transaction, const TenantId& tenant,
+                                       const ops::OperationView& operation, Task* task) {
   const v1::KernelLaunch& launch = operation->kernel_launch();
   if (launch.code_case() == v1::KernelLaunch::kModule) {
-    auto source = find_module_(tenant, launch.module());
+    auto source = find_module_(transaction, tenant, launch.module());
     if (!source.ok()) return source.status();
     auto code = CodeOfModule(*std::move(source), launch);
     if (!code.ok()) return code.status();
@@ -753,17 +818,19 @@ absl::Status Operations::PrepareKernel(const TenantId& tenant, const ops::Operat
   return absl::OkStatus();
 }
 
-absl::Status Operations::Publish(const TenantId& tenant, Resolved& resolved) {
+absl::Status Operations::Publish(TenantTransaction& transaction, const TenantId& tenant,
+                                 Resolved& resolved) {
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     const auto& target = resolved.targets[j];
     if (target.is_inline || target.existing != nullptr) continue;
     const ArrayPtr& array = resolved.outputs[j];
-    absl::Status status = target.handle != 0
-                              ? core_->catalogue.AddArray(*resolved.session, target.handle, array)
-                              : core_->catalogue.AddArray(tenant, target.name, array, resolved.now);
+    absl::Status status =
+        target.handle != 0
+            ? core_->catalogue.AddArray(transaction, *resolved.session, target.handle, array)
+            : core_->catalogue.AddArray(transaction, tenant, target.name, array, resolved.now);
     if (status.ok()) continue;
     // All or none: nothing will make what the others stand for.
-    for (size_t k = 0; k < j; ++k) Unpublish(tenant, resolved, k);
+    for (size_t k = 0; k < j; ++k) Unpublish(transaction, tenant, resolved, k);
     return status;
   }
   return absl::OkStatus();
@@ -780,31 +847,33 @@ void LoseWrite(const Array& array, const std::string& session, const absl::Statu
 
 }  // namespace
 
-void Operations::Refuse(const TenantId& tenant, const std::string& session,
-                        const ops::OperationView& operation, const absl::Status& status) {
-  Locked lock(*core_, tenant);
-  PublishError(tenant, session, operation, status);
+void Operations::Refuse(TenantTransaction& transaction, const TenantId& tenant,
+                        const std::string& session, const ops::OperationView& operation,
+                        const absl::Status& status) {
+  PublishError(transaction, tenant, session, operation, status);
 }
 
-void Operations::Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output) {
+void Operations::Unpublish(TenantTransaction& transaction, const TenantId& tenant,
+                           const Resolved& resolved, size_t output) {
   const auto& target = resolved.targets[output];
   if (target.is_inline || target.existing != nullptr) return;
   if (target.handle != 0) {
-    core_->catalogue.ReleaseHandle(*resolved.session, target.handle);
+    core_->catalogue.ReleaseHandle(transaction, *resolved.session, target.handle);
   } else {
-    core_->catalogue.RemoveArray(tenant, target.name, resolved.now).IgnoreError();
+    core_->catalogue.RemoveArray(transaction, tenant, target.name, resolved.now).IgnoreError();
   }
 }
 
-void Operations::PublishError(const TenantId& tenant, const std::string& session,
-                              const ops::OperationView& operation, const absl::Status& status) {
+void Operations::PublishError(TenantTransaction& transaction, const TenantId& tenant,
+                              const std::string& session, const ops::OperationView& operation,
+                              const absl::Status& status) {
   auto id = session::ParseSessionName(session, "session");
   if (!id.ok()) return;
   for (const v1::Output* output : operation.outputs()) {
     if (output->target_case() != v1::Output::kHandle || output->handle() == 0) continue;
     if (output->existing()) {
-      auto found = core_->catalogue.FindArray(tenant, {.session = *id, .handle = output->handle()},
-                                              core_->Now());
+      auto found = core_->catalogue.FindArray(
+          transaction, tenant, {.session = *id, .handle = output->handle()}, core_->Now());
       if (found.ok()) LoseWrite(**found, session, status);
       continue;
     }
@@ -813,15 +882,18 @@ void Operations::PublishError(const TenantId& tenant, const std::string& session
     array->create_time = core_->Now();
     // Taken handles keep what they stand for.
     core_->catalogue
-        .AddArray(tenant, {.session = *id, .handle = output->handle()}, array, core_->Now())
+        .AddArray(transaction, tenant, {.session = *id, .handle = output->handle()}, array,
+                  core_->Now())
         .IgnoreError();
   }
 }
 
-absl::StatusOr<ArrayPtr> Operations::MakeContiguous(const TenantId& tenant, const ArrayPtr& array) {
+absl::StatusOr<ArrayPtr> Operations::MakeContiguous(TenantTransaction& transaction,
+                                                    const TenantId& tenant, const ArrayPtr& array) {
   Resolved around;
   around.now = core_->Now();
-  auto accepted = LaunchCopy(tenant, array, std::nullopt, SteadyTime::InfiniteFuture(), around);
+  auto accepted =
+      LaunchCopy(transaction, tenant, array, std::nullopt, SteadyTime::InfiniteFuture(), around);
   if (!accepted.ok()) return accepted.status();
   return accepted->outputs[0];
 }

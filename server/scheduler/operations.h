@@ -15,13 +15,16 @@
 #include "server/base/steady_time.h"
 #include "server/ops/operation_view.h"
 #include "server/ops/sharding.h"
+#include "server/scheduler/array_reader.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/programs.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/operation_service.h"
 #include "server/session/array.h"
+#include "stride/v1/compute_service.pb.h"
+#include "stride/v1/operation.pb.h"
 
 namespace stride::scheduler {
 
@@ -34,7 +37,7 @@ absl::StatusOr<wire::Code> CodeOfModule(wire::Source source, const v1::KernelLau
 
 // Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs,
 // enqueues. Thread-safe.
-class Operations {
+class Operations : public OperationService {
  public:
   using FindModule = Programs::FindModule;
 
@@ -59,26 +62,38 @@ class Operations {
     std::shared_ptr<Task> after;              // nothing runs before this ended
     std::optional<int> priority;              // of an operation that has none
   };
-  // See Engine::Submit.
-  absl::StatusOr<Accepted> Submit(const TenantId& tenant, const std::string& session,
+  // As Submit, for callers in the engine.
+  absl::StatusOr<Accepted> Accept(const TenantId& tenant, const std::string& session,
                                   const ops::OperationView& operation, SteadyTime deadline,
                                   Extras extras = {});
+  // The same in a transaction of the caller. The operation is no program call, and the transaction
+  // is global if NeedsGlobal.
+  absl::StatusOr<Accepted> Accept(TenantTransaction& transaction, const TenantId& tenant,
+                                  const std::string& session, const ops::OperationView& operation,
+                                  SteadyTime deadline, Extras extras = {});
+  // Whether it changes more than its tenant's state: job accounts and array names.
+  static bool NeedsGlobal(const ops::OutputList& outputs, const Extras& extras);
 
-  // For an operation that its caller refuses before or in place of Submit: see Engine::Refuse.
+  // --- OperationService ---
+  std::unique_ptr<SubmitBatch> BeginSubmitBatch(const TenantId& tenant) override;
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
+                                                          const std::string& session,
+                                                          const ops::OperationView& operation,
+                                                          SteadyTime deadline) override;
   void Refuse(const TenantId& tenant, const std::string& session,
-              const ops::OperationView& operation, const absl::Status& status);
+              const ops::OperationView& operation, const absl::Status& status) override;
+  absl::Status Release(const TenantId& tenant, const std::string& session,
+                       const v1::Release& release) override;
 
-  // Reads the bytes of an array without the lock, when they are there.
-  using Read = std::function<absl::StatusOr<v1::InlineArray>(
-      const TenantId&, const std::shared_ptr<session::Array>&)>;
-  // The same with the lock held, at once or not at all.
-  using ReadAtOnce =
-      std::function<std::optional<v1::InlineArray>(const TenantId&, const session::Array&)>;
-  // Before any operation: how conditions of loops are read.
-  void SetReaders(Read read, ReadAtOnce read_at_once) {
-    read_ = std::move(read);
-    read_at_once_ = std::move(read_at_once);
-  }
+  // The same in a transaction of the caller.
+  void Refuse(TenantTransaction& transaction, const TenantId& tenant, const std::string& session,
+              const ops::OperationView& operation, const absl::Status& status);
+  absl::Status Release(TenantTransaction& transaction, const TenantId& tenant,
+                       const std::string& session, const v1::Release& release);
+
+  // Must be called before any operation. Reads results and the conditions of loops. The reader must
+  // outlive this.
+  void SetReader(ArrayReader* reader) { reader_ = reader; }
 
   // Tasks get ids from here on.
   void GoOnFrom(uint64_t next_task) { next_task_ = next_task; }
@@ -89,102 +104,120 @@ class Operations {
   // The devices and the axis that a client asks for; `field` is the message's path.
   absl::StatusOr<ops::Spread> ReadSharding(const v1::Sharding& sharding, size_t rank,
                                            const std::string& field) const;
-  // An array in one piece of the same content, on the device, or a copy on another. Caller holds
-  // the lock.
+  // An array in one piece of the same content, on the device, or a copy on another.
   absl::StatusOr<std::shared_ptr<session::Array>> CopyTo(
-      const TenantId& tenant, const std::shared_ptr<session::Array>& array, int device);
+      TenantTransaction& transaction, const TenantId& tenant,
+      const std::shared_ptr<session::Array>& array, int device);
 
   // UNIMPLEMENTED for a spread array of a name that is to be kept on disk.
   absl::Status CheckKept(const std::shared_ptr<session::Array>& array,
                          const session::ArrayName& name) const;
 
-  // A contiguous copy of a view, so that its bytes can be read in order. Caller holds the lock.
+  // A contiguous copy of a view, so that its bytes can be read in order.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeContiguous(
-      const TenantId& tenant, const std::shared_ptr<session::Array>& array);
+      TenantTransaction& transaction, const TenantId& tenant,
+      const std::shared_ptr<session::Array>& array);
 
  private:
   struct Resolved;
-  absl::Status Resolve(const TenantId& tenant, const std::string& session,
-                       const ops::OperationView& operation, Resolved* resolved);
-  absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(const TenantId& tenant,
+  Resolved ResolvedFor(Extras extras, TaskList* launched) const;
+  absl::StatusOr<Accepted> SubmitProgram(const TenantId& tenant, const std::string& session,
+                                         const ops::OperationView& operation, SteadyTime deadline,
+                                         Extras extras);
+  // Ends Submit: returns what was accepted, or undoes what was launched.
+  absl::StatusOr<Accepted> Conclude(TenantTransaction& transaction, const TenantId& tenant,
+                                    const std::string& session, const ops::OperationView& operation,
+                                    absl::StatusOr<Accepted> accepted, TaskList launched);
+  absl::Status Resolve(TenantTransaction& transaction, const TenantId& tenant,
+                       const std::string& session, const ops::OperationView& operation,
+                       Resolved* resolved);
+  absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(TenantTransaction& transaction,
+                                                                 const TenantId& tenant,
                                                                  const session::Session* session,
                                                                  const v1::Operand& operand);
-  absl::Status ResolveOutput(const TenantId& tenant, const v1::Output& output,
-                             absl::FunctionRef<std::string()> field, Resolved* resolved);
+  absl::Status ResolveOutput(TenantTransaction& transaction, const TenantId& tenant,
+                             const v1::Output& output, absl::FunctionRef<std::string()> field,
+                             Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
                                                               const v1::InlineArray& inline_array);
   // `known`: the operation's plan for these inputs and outputs; null: not known yet.
-  absl::StatusOr<Accepted> Launch(const TenantId& tenant, const ops::OperationView& operation,
-                                  SteadyTime deadline, Resolved& resolved,
+  absl::StatusOr<Accepted> Launch(TenantTransaction& transaction, const TenantId& tenant,
+                                  const ops::OperationView& operation, SteadyTime deadline,
+                                  Resolved& resolved,
                                   std::shared_ptr<const Planned> known = nullptr);
   // From the cache, or made.
   absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(
-      const TenantId& tenant, const ops::OperationView& operation,
+      TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
       absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
   // As one task where it can be one, or every step, in order.
-  absl::StatusOr<Accepted> LaunchProgram(const TenantId& tenant, const Programs::Ready& ready,
-                                         const std::string& label, SteadyTime deadline,
-                                         const Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchProgram(TenantTransaction& transaction, const TenantId& tenant,
+                                         const Programs::Ready& ready, const std::string& label,
+                                         SteadyTime deadline, const Resolved& resolved);
   // Neither copies into existing arrays.
-  absl::StatusOr<Accepted> LaunchSteps(const TenantId& tenant, const Programs::Ready& ready,
-                                       SteadyTime deadline, const Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchReplay(const TenantId& tenant,
+  absl::StatusOr<Accepted> LaunchSteps(TenantTransaction& transaction, const TenantId& tenant,
+                                       const Programs::Ready& ready, SteadyTime deadline,
+                                       const Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchReplay(TenantTransaction& transaction, const TenantId& tenant,
                                         const std::shared_ptr<Replay>& replay,
                                         const std::string& label, SteadyTime deadline,
                                         const Resolved& resolved);
   // bodies.cc: one task that submits the bodies of a loop or a branch when it has its turn.
   class BodyRunner;
-  absl::StatusOr<Accepted> LaunchBodies(const TenantId& tenant, const ops::ProgramStep& step,
+  absl::StatusOr<Accepted> LaunchBodies(TenantTransaction& transaction, const TenantId& tenant,
+                                        const ops::ProgramStep& step,
                                         const std::vector<Programs::Ready>& bodies,
                                         SteadyTime deadline, Resolved& resolved);
   // Whether some device has the memory for it, with all arrays at once.
   bool FitsADevice(const Replay& replay, const Resolved& resolved) const;
-  absl::StatusOr<Programs::Ready> FindProgram(const TenantId& tenant, const v1::ProgramCall& call,
+  absl::StatusOr<Programs::Ready> FindProgram(TenantTransaction& transaction,
+                                              const TenantId& tenant, const v1::ProgramCall& call,
                                               const Resolved& resolved, Programs::Draft* draft);
   std::shared_ptr<Task> NewTask(const TenantId& tenant, std::string label, SteadyTime deadline,
                                 const Resolved& resolved,
                                 std::shared_ptr<const Planned> planned = NoPlan());
   // Publishes the outputs and lets the task go its way.
-  absl::Status Begin(const TenantId& tenant, const std::shared_ptr<Task>& task, Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchThroughTemporary(const TenantId& tenant,
+  absl::Status Begin(TenantTransaction& transaction, const TenantId& tenant,
+                     const std::shared_ptr<Task>& task, Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchThroughTemporary(TenantTransaction& transaction,
+                                                  const TenantId& tenant,
                                                   const ops::OperationView& operation,
                                                   SteadyTime deadline, Resolved& resolved);
   // With copies of inputs in other types in their place.
-  absl::StatusOr<Accepted> LaunchConverted(const TenantId& tenant,
+  absl::StatusOr<Accepted> LaunchConverted(TenantTransaction& transaction, const TenantId& tenant,
                                            const ops::OperationView& operation, SteadyTime deadline,
                                            const Resolved& resolved,
                                            const std::vector<std::optional<DType>>& types);
   // A contiguous copy without a name, on behalf of the operation `around` it.
-  absl::StatusOr<Accepted> LaunchCopy(const TenantId& tenant,
+  absl::StatusOr<Accepted> LaunchCopy(TenantTransaction& transaction, const TenantId& tenant,
                                       const std::shared_ptr<session::Array>& array,
                                       std::optional<DType> type, SteadyTime deadline,
                                       const Resolved& around);
   // sharded_launch.cc: of operations over arrays that are spread over devices.
   class PartLauncher;
   static bool IsSharded(const Resolved& resolved);
-  // Whether it may change what is not its tenant's alone.
-  static bool NeedsAll(const ops::OperationView& operation, const Extras& extras);
-  absl::StatusOr<Accepted> LaunchSharded(const TenantId& tenant,
+  absl::StatusOr<Accepted> LaunchSharded(TenantTransaction& transaction, const TenantId& tenant,
                                          const ops::OperationView& operation, SteadyTime deadline,
                                          Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchMove(const TenantId& tenant, const ops::OperationView& operation,
-                                      SteadyTime deadline, Resolved& resolved);
-  absl::Status PrepareKernel(const TenantId& tenant, const ops::OperationView& operation,
-                             Task* task);
-  absl::Status Publish(const TenantId& tenant, Resolved& resolved);
-  void Unpublish(const TenantId& tenant, const Resolved& resolved, size_t output);
-  void PublishError(const TenantId& tenant, const std::string& session,
-                    const ops::OperationView& operation, const absl::Status& status);
+  absl::StatusOr<Accepted> LaunchMove(TenantTransaction& transaction, const TenantId& tenant,
+                                      const ops::OperationView& operation, SteadyTime deadline,
+                                      Resolved& resolved);
+  absl::Status PrepareKernel(TenantTransaction& transaction, const TenantId& tenant,
+                             const ops::OperationView& operation, Task* task);
+  absl::Status Publish(TenantTransaction& transaction, const TenantId& tenant, Resolved& resolved);
+  void Unpublish(TenantTransaction& transaction, const TenantId& tenant, const Resolved& resolved,
+                 size_t output);
+  void PublishError(TenantTransaction& transaction, const TenantId& tenant,
+                    const std::string& session, const ops::OperationView& operation,
+                    const absl::Status& status);
 
   Core* const core_;
   Scheduler* const scheduler_;
   const FindModule find_module_;
   const Functions* const functions_;
   Programs* const programs_;
-  Read read_;
-  ReadAtOnce read_at_once_;
+  ArrayReader* reader_ = nullptr;
   std::atomic<uint64_t> next_task_{1};
-  std::array<PlanCache, kNumStripes> plans_;  // each guarded by its stripe
+  PerPartition<PlanCache> plans_;
 };
 
 }  // namespace stride::scheduler

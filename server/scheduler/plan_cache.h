@@ -57,7 +57,7 @@ struct Planned {
   ops::Plan plan;
   // How each output lies, for the arrays that are made by it.
   std::vector<SharedInfo> outputs;
-  // By target. Guarded by the engine's lock, as is the next.
+  // By target. The tenant's transactions guard it and the next.
   mutable std::map<std::string, PlannedCode> codes;
   mutable SpreadPlans spread;
   // What the recorder writes of it with every task, made at the first; empty where it makes that
@@ -76,7 +76,7 @@ inline std::shared_ptr<Planned> MakePlanned(ops::Plan plan) {
 std::shared_ptr<const Planned> NoPlan();
 
 // Plans of the operations that come again and again: to find one costs a tenth of making it.
-// Guarded by the engine's lock.
+// Not thread-safe.
 class PlanCache {
  public:
   // By the bytes of their keys (ops::PlanKey).

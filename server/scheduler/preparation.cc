@@ -65,19 +65,19 @@ uint64_t BytesOf(const Task& task) {
 
 }  // namespace
 
-void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
+void Scheduler::Prepare(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (task->state != TaskState::kPreparing || task->queued_ready) return;
   Lane& lane = *task->lane;
   if (!health_.Serves(lane.device)) {
-    LeaveIllDevice(task);
+    LeaveIllDevice(transaction, task);
     return;
   }
-  if (!HaveCode(task) || !HaveArguments(task)) return;
+  if (!HaveCode(transaction, task) || !HaveArguments(transaction, task)) return;
   if (WritesLoan(*task)) {
-    EndUnrun(task, LentForReading());
+    EndUnrun(transaction, task, LentForReading());
     return;
   }
-  if (!HaveWorker(lane) || !HaveMemory(task)) return;
+  if (!HaveWorker(transaction, lane) || !HaveMemory(transaction, task)) return;
   task->queued_ready = true;
   // What is ready depends on nothing else that is: its own kind may be overtaken by what matters
   // more.
@@ -88,7 +88,7 @@ void Scheduler::Prepare(const std::shared_ptr<Task>& task) {
   } else {
     lane.ready.insert(place, task);
   }
-  PumpSoon(lane);
+  PumpSoon(transaction, lane);
 }
 
 bool Scheduler::WritesLoan(const Task& task) {
@@ -98,15 +98,15 @@ bool Scheduler::WritesLoan(const Task& task) {
   });
 }
 
-void Scheduler::PrepareAll(Lane& lane) {
+void Scheduler::PrepareAll(TenantTransaction& transaction, Lane& lane) {
   const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
   for (const auto& task : tasks) {
-    if (task->lane == &lane) Prepare(task);
+    if (task->lane == &lane) Prepare(transaction, task);
   }
 }
 
-bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
-  if (task->replay != nullptr) return HaveReplay(task);
+bool Scheduler::HaveCode(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  if (task->replay != nullptr) return HaveReplay(transaction, task);
   if (!task->plan().code.has_value()) return true;
   const std::string& target = task->lane->description.target();
   if (task->module != nullptr && task->module->target == target) return true;
@@ -124,20 +124,21 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
   if (loops != nullptr && RunByBlocks(*task, loops, target, code)) return true;
   task->compile_requested = true;
   task->compile_start = core_->Now();
-  // Off the lock: the compiler may call back at once.
+  // After the transaction: the compiler may call back at once.
   std::optional<wire::Code> plain;
   if (loops != nullptr) plain = code.first_tier->plain_reduce;
   core_->executor.Run([this, task, target, loops, plain = std::move(plain)] {
     const wire::Code& wanted = plain.has_value() ? *plain : *task->plan().code;
     core_->broker->compiler().Compile(task->tenant, target, wanted, [=, this](auto module) {
-      Locked lock(*core_, task->tenant);
+      TenantTransaction transaction(*core_, task->tenant);
       task->compile_requested = false;
       task->compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
-        EndUnrun(task, task->kernel != nullptr
-                           ? AtLaunch(module.status(), task->kernel->operation->kernel_launch())
-                           : module.status());
+        EndUnrun(transaction, task,
+                 task->kernel != nullptr
+                     ? AtLaunch(module.status(), task->kernel->operation->kernel_launch())
+                     : module.status());
         return;
       }
       task->module = *std::move(module);
@@ -145,7 +146,7 @@ bool Scheduler::HaveCode(const std::shared_ptr<Task>& task) {
         task->planned->codes[target].plain = task->module;
         NoteRunByBlocks(*task, loops, target);
       }
-      Prepare(task);
+      Prepare(transaction, task);
     });
   });
   return false;
@@ -204,11 +205,11 @@ void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::Compil
   PlannedCode& code = task.planned->codes[target];
   code.ran_by_blocks += kLaunchElements + code.first_tier->elements;
   if (code.ran_by_blocks < kElementsWorthCode || std::exchange(code.requested, true)) return;
-  // Off the lock: the compiler may call back at once.
+  // After the transaction: the compiler may call back at once.
   core_->executor.Run([this, planned = task.planned, tenant = task.tenant, target] {
     core_->broker->compiler().CompileLater(
         tenant, target, *planned->plan.code, [this, planned, tenant, target](auto module) {
-          Locked lock(*core_, tenant);
+          TenantTransaction transaction(*core_, tenant);
           PlannedCode& known = planned->codes[target];
           if (module.ok()) {
             known = {.module = *std::move(module), .first_tier = std::move(known.first_tier)};
@@ -220,13 +221,13 @@ void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::Compil
   });
 }
 
-bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
+bool Scheduler::HaveArguments(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   KernelArguments* const arguments = task->kernel.get();
   if (arguments == nullptr || arguments->bound) return true;
   const v1::KernelLaunch& launch = arguments->operation->kernel_launch();
   auto found = FindKernel(task->module->description, launch.entry());
   if (!found.ok()) {
-    EndUnrun(task, found.status());
+    EndUnrun(transaction, task, found.status());
     return false;
   }
   const wire::KernelDescription* kernel = *found;
@@ -237,7 +238,7 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
     status = ops::BindKernelGlobals(launch, arguments->inputs, task->module->description, launched);
   }
   if (!status.ok()) {
-    EndUnrun(task, status);
+    EndUnrun(transaction, task, status);
     return false;
   }
   // Until now every array argument counted as written. Those behind pointers to const are not: a
@@ -246,7 +247,7 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
   for (int index : ops::WrittenOperands(launch, *kernel)) written[index] = true;
   for (size_t i = 0; i < arguments->inputs.size(); ++i) task->uses[i].write = written[i];
   if (WritesHeld(*task)) {
-    EndUnrun(task, WritesInputOfBody(*task));
+    EndUnrun(transaction, task, WritesInputOfBody(*task));
     return false;
   }
   task->planned = std::move(bound);
@@ -256,7 +257,7 @@ bool Scheduler::HaveArguments(const std::shared_ptr<Task>& task) {
 
 // All the memory that the task lacks, or none: two that each have a part of theirs would wait for
 // each other.
-bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
+bool Scheduler::HaveMemory(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   Lane& lane = *task->lane;
   Buffers lacking;
   for (const Use& use : task->uses) {
@@ -266,41 +267,45 @@ bool Scheduler::HaveMemory(const std::shared_ptr<Task>& task) {
       lacking.push_back(use.buffer);
   }
   const bool has_scratch = task->scratch_bytes > 0 || CountedScratch(*task) == 0;
-  const bool at_hand = has_scratch && (lacking.empty() || TakeMemoryAtHand(task, lacking));
+  const bool at_hand =
+      has_scratch && (lacking.empty() || TakeMemoryAtHand(transaction, task, lacking));
   if (!at_hand) {
-    if (!core_->HoldsAll()) {
-      PrepareWithAll(task);
+    GlobalTransaction* const global = transaction.global();
+    if (global == nullptr) {
+      PrepareWithAll(transaction, task);
       return false;
     }
-    if (!TakeMemory(task, lacking)) return false;
+    if (!TakeMemory(*global, task, lacking)) return false;
   }
-  LeaveMemoryQueue(*task);
-  Hold(*task);
-  HaveInputs(task);
+  LeaveMemoryQueue(transaction, *task);
+  Hold(transaction, *task);
+  HaveInputs(transaction, task);
   return task->num_moves == 0;
 }
 
-void Scheduler::PrepareWithAll(const std::shared_ptr<Task>& task) {
-  core_->Defer([this, task] {
-    Locked lock(*core_);
-    Prepare(task);
+void Scheduler::PrepareWithAll(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  transaction.Defer([this, task] {
+    GlobalTransaction transaction(*core_);
+    Prepare(transaction, task);
   });
 }
 
 // Nearly all that small operations need is there: blocks in the lane's arenas, and inputs that were
 // sent along. Where something is not, nothing has happened.
-bool Scheduler::TakeMemoryAtHand(const std::shared_ptr<Task>& task, const Buffers& lacking) {
+bool Scheduler::TakeMemoryAtHand(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                                 const Buffers& lacking) {
   Lane& lane = *task->lane;
   if (task->holding || task->waits_memory || !lane.memory_queue.empty()) return false;
   if (BytesOf(*task) > memory_.limit_bytes(lane.device)) return false;
   absl::InlinedVector<store::Allocation, 3> blocks;
   for (const auto& buffer : lacking) {
     store::Allocation& block = blocks.emplace_back();
-    const bool found = AllocateInPlace(*task, *buffer, &block) ||
-                       memory_.AllocateAtHand(lane, static_cast<uint64_t>(buffer->size), &block);
+    const bool found =
+        AllocateInPlace(transaction, *task, *buffer, &block) ||
+        memory_.AllocateAtHand(transaction, lane, static_cast<uint64_t>(buffer->size), &block);
     if (found && (MakesWhole(*task, *buffer) || BytesAtHand(*buffer, block) != nullptr)) continue;
     if (!found) blocks.pop_back();
-    for (const store::Allocation& taken : blocks) Memory::Free(lane, taken);
+    for (const store::Allocation& taken : blocks) Memory::Free(transaction, lane, taken);
     return false;
   }
   lane.last_used = core_->Now();
@@ -308,11 +313,11 @@ bool Scheduler::TakeMemoryAtHand(const std::shared_ptr<Task>& task, const Buffer
   return true;
 }
 
-bool Scheduler::AllocateInPlace(const Task& task, const store::Buffer& buffer,
-                                store::Allocation* block) {
+bool Scheduler::AllocateInPlace(TenantTransaction& transaction, const Task& task,
+                                const store::Buffer& buffer, store::Allocation* block) {
   const auto size = static_cast<uint64_t>(buffer.size);
   return buffer.passing && size <= kMaxInPlaceBytes && ReadsOnce(task) &&
-         memory_.AllocateZeroCopy(*task.lane, size, block);
+         memory_.AllocateZeroCopy(transaction, *task.lane, size, block);
 }
 
 bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Allocation& block) {
@@ -330,44 +335,46 @@ bool Scheduler::FillAtHand(Task& task, store::Buffer& buffer, const store::Alloc
   return true;
 }
 
-bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking) {
-  core_->AssertAll();
+bool Scheduler::TakeMemory(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
+                           const Buffers& lacking) {
   Lane& lane = *task->lane;
   uint64_t limit = memory_.limit_bytes(lane.device);
   const uint64_t scratch = CountedScratch(*task);
   uint64_t all = BytesOf(*task) + scratch;
   if (all > limit) {
-    BeginStream(task, NoMemoryFor(lane, all, scratch, limit));
+    BeginStream(transaction, task, NoMemoryFor(lane, all, scratch, limit));
     return false;
   }
-  LetGo(*task);  // it had all and lost some: who waits holds nothing, or others wait for it
+  LetGo(transaction,
+        *task);  // it had all and lost some: who waits holds nothing, or others wait for it
   if (!lane.memory_queue.empty() && lane.memory_queue.front() != task) {
-    EnterMemoryQueue(task);
-    if (lane.memory_queue.front() == task) MemoryChanged();  // it matters more than the others
+    EnterMemoryQueue(transaction, task);
+    if (lane.memory_queue.front() == task)
+      MemoryChanged(transaction);  // it matters more than the others
     return false;
   }
   uint64_t turn = task->waits_memory ? task->memory_turn : UINT64_MAX;
-  Hold(*task);  // what it has must not make room for what it lacks
+  Hold(transaction, *task);  // what it has must not make room for what it lacks
   absl::InlinedVector<store::Allocation, 2> blocks(lacking.size());
-  Memory::Outcome outcome =
-      scratch == 0 ? Memory::Outcome::kAllocated : AllocateScratch(lane, scratch, turn);
+  Memory::Outcome outcome = scratch == 0 ? Memory::Outcome::kAllocated
+                                         : AllocateScratch(transaction, lane, scratch, turn);
   if (outcome == Memory::Outcome::kAllocated) task->scratch_bytes = scratch;
   size_t count = 0;
   while (outcome == Memory::Outcome::kAllocated && count < lacking.size()) {
-    outcome =
-        AllocateInPlace(*task, *lacking[count], &blocks[count])
-            ? Memory::Outcome::kAllocated
-            : Allocate(lane, static_cast<uint64_t>(lacking[count]->size), turn, &blocks[count]);
+    outcome = AllocateInPlace(transaction, *task, *lacking[count], &blocks[count])
+                  ? Memory::Outcome::kAllocated
+                  : Allocate(transaction, lane, static_cast<uint64_t>(lacking[count]->size), turn,
+                             &blocks[count]);
     if (outcome != Memory::Outcome::kAllocated) break;
     ++count;
   }
   if (outcome != Memory::Outcome::kAllocated) {
-    while (count > 0) Memory::Free(lane, blocks[--count]);
-    Unhold(*task);
-    if (outcome == Memory::Outcome::kFull && !MayComeFree(lane.device)) {
-      EndUnrun(task, NoMemoryFor(lane, all, scratch, limit));
+    while (count > 0) Memory::Free(transaction, lane, blocks[--count]);
+    Unhold(transaction, *task);
+    if (outcome == Memory::Outcome::kFull && !MayComeFree(transaction, lane.device)) {
+      EndUnrun(transaction, task, NoMemoryFor(lane, all, scratch, limit));
     } else {
-      EnterMemoryQueue(task);
+      EnterMemoryQueue(transaction, task);
     }
     return false;
   }
@@ -375,7 +382,7 @@ bool Scheduler::TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lac
     if (FillAtHand(*task, *lacking[i], blocks[i])) continue;
     ++task->num_moves;
     moves_[{lacking[i].get(), lane.device}].waiters.push_back(task);
-    StartMove(task, lacking[i], blocks[i]);
+    StartMove(transaction, task, lacking[i], blocks[i]);
   }
   return true;
 }
@@ -386,7 +393,7 @@ uint64_t Scheduler::CountedScratch(const Task& task) const {
 }
 
 // Waits for inputs that are on their way for others too.
-void Scheduler::HaveInputs(const std::shared_ptr<Task>& task) {
+void Scheduler::HaveInputs(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || use.fresh) continue;
     auto move = moves_.find({use.buffer.get(), task->lane->device});
@@ -398,7 +405,7 @@ void Scheduler::HaveInputs(const std::shared_ptr<Task>& task) {
   }
 }
 
-void Scheduler::Hold(Task& task) {
+void Scheduler::Hold(TenantTransaction& transaction, Task& task) {
   if (std::exchange(task.holding, true)) return;
   for (const Use& use : task.uses) {
     if (use.buffer != nullptr) ++use.buffer->num_holders;
@@ -406,38 +413,38 @@ void Scheduler::Hold(Task& task) {
   if (task.lane != nullptr) ++task.lane->num_holding;
 }
 
-bool Scheduler::Unhold(Task& task) {
+bool Scheduler::Unhold(TenantTransaction& transaction, Task& task) {
   if (!std::exchange(task.holding, false)) return false;
   for (const Use& use : task.uses) {
     if (use.buffer != nullptr) --use.buffer->num_holders;
   }
   if (task.lane != nullptr) --task.lane->num_holding;
   if (task.scratch_bytes > 0)
-    memory_.GiveBackScratch(*task.lane, std::exchange(task.scratch_bytes, 0));
+    memory_.GiveBackScratch(transaction, *task.lane, std::exchange(task.scratch_bytes, 0));
   return true;
 }
 
-void Scheduler::LetGo(Task& task) {
-  if (Unhold(task)) MemoryChanged();
+void Scheduler::LetGo(TenantTransaction& transaction, Task& task) {
+  if (Unhold(transaction, task)) MemoryChanged(transaction);
 }
 
-void Scheduler::LetGo(store::Buffer& buffer) {
+void Scheduler::LetGo(TenantTransaction& transaction, store::Buffer& buffer) {
   --buffer.num_holders;
-  MemoryChanged();
+  MemoryChanged(transaction);
 }
 
 // Whether anything under way will give memory back, or let it be taken, without a client's doing.
-bool Scheduler::MayComeFree(int device) const {
+bool Scheduler::MayComeFree(GlobalTransaction& transaction, int device) const {
   bool may = !moves_.empty();
-  lanes_.ForEach([&](const Lane& lane) {
+  lanes_.ForEach(transaction, [&](const Lane& lane) {
     if (lane.device != device && core_->IsDevice(lane.device)) return;
     may = may || lane.growing || lane.num_holding > 0 || !lane.in_flight.empty();
   });
   return may;
 }
 
-void Scheduler::EnterMemoryQueue(const std::shared_ptr<Task>& task) {
-  core_->AssertAll();
+void Scheduler::EnterMemoryQueue(GlobalTransaction& transaction,
+                                 const std::shared_ptr<Task>& task) {
   if (std::exchange(task->waits_memory, true)) return;
   task->memory_turn = ++last_memory_turn_;
   ++num_memory_waiters_;
@@ -446,30 +453,30 @@ void Scheduler::EnterMemoryQueue(const std::shared_ptr<Task>& task) {
   queue.insert(std::upper_bound(queue.begin(), queue.end(), task, less), task);
 }
 
-void Scheduler::LeaveMemoryQueue(Task& task) {
+void Scheduler::LeaveMemoryQueue(TenantTransaction& transaction, Task& task) {
   if (!std::exchange(task.waits_memory, false)) return;
   --num_memory_waiters_;
   task.lane->memory_queue.remove_if([&](const auto& other) { return other.get() == &task; });
-  if (!task.lane->memory_queue.empty()) MemoryChanged();  // for the next in the queue
+  if (!task.lane->memory_queue.empty()) MemoryChanged(transaction);  // for the next in the queue
 }
 
-void Scheduler::MemoryChanged() {
+void Scheduler::MemoryChanged(TenantTransaction& transaction) {
   if (num_memory_waiters_.load(std::memory_order_relaxed) == 0) return;
   ++memory_changes_;
   if (retry_memory_soon_.exchange(true)) return;
-  core_->Defer([this] {
-    Locked lock(*core_);
-    RetryMemory();
+  transaction.Defer([this] {
+    GlobalTransaction transaction(*core_);
+    RetryMemory(transaction);
   });
 }
 
 // Who has waited longest comes first, and what is free goes to others only when it does not do for
 // him.
-void Scheduler::RetryMemory() {
+void Scheduler::RetryMemory(GlobalTransaction& transaction) {
   retry_memory_soon_ = false;
   if (num_memory_waiters_ == 0) return;
   std::vector<Lane*> lanes;
-  lanes_.ForEach([&](Lane& lane) {
+  lanes_.ForEach(transaction, [&](Lane& lane) {
     if (!lane.memory_queue.empty()) lanes.push_back(&lane);
   });
   std::sort(lanes.begin(), lanes.end(), [](const Lane* a, const Lane* b) {
@@ -478,7 +485,7 @@ void Scheduler::RetryMemory() {
   for (Lane* lane : lanes) {
     while (!lane->memory_queue.empty()) {
       std::shared_ptr<Task> first = lane->memory_queue.front();
-      Prepare(first);
+      Prepare(transaction, first);
       if (!lane->memory_queue.empty() && lane->memory_queue.front() == first) break;
     }
   }

@@ -13,6 +13,7 @@
 #include "server/scheduler/durability.h"
 #include "server/scheduler/functions.h"
 #include "server/scheduler/operations.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 #include "server/session/resource_name.h"
 
@@ -118,9 +119,9 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
   entry.program = std::make_shared<const v1::Program>(std::move(given));
   absl::StatusOr<Draft> draft = Draft{};
   {
-    Locked lock(*core_);
-    if (absl::Status status = CheckRoom(key); !status.ok()) return status;
-    auto whole = Inlined(tenant, entry.program);
+    TenantTransaction transaction(*core_, tenant);
+    if (absl::Status status = CheckRoom(transaction, key); !status.ok()) return status;
+    auto whole = Inlined(transaction, tenant, entry.program);
     if (!whole.ok()) return PrefixField(whole.status(), "program.");
     entry.whole = *std::move(whole);
     int64_t cost = CostOf(*entry.program, *entry.whole);
@@ -128,7 +129,7 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
     auto charge = core_->accounts->ControlOf(tenant)->Take(cost);
     if (!charge.ok()) return charge.status();
     entry.control = *std::move(charge);
-    draft = DraftOf(tenant, entry.whole, std::move(inputs));
+    draft = DraftOf(transaction, tenant, entry.whole, std::move(inputs));
     if (!draft.ok()) return PrefixField(draft.status(), "program.");
   }
   if (DeclaresInputs(request.program())) {
@@ -147,31 +148,32 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
   const std::shared_ptr<const v1::Program> program = entry.program;
   uint64_t number = 0;
   {
-    Locked lock(*core_);
-    if (absl::Status status = CheckRoom(key); !status.ok()) return status;
-    entry.record = core_->recorder.NewId();
-    entry.of_session = IsOfSession(key);
+    TenantTransaction transaction(*core_, tenant);
+    if (absl::Status status = CheckRoom(transaction, key); !status.ok()) return status;
+    entry.record = core_->recorder->NewId();
+    entry.of_session = IsOfSession(transaction, key);
     if (core_->durability != nullptr && !entry.of_session) {
-      entry.durable = core_->durability->Defined(durable::DefinitionRow::kProgram,
+      entry.durable = core_->durability->Defined(transaction, durable::DefinitionRow::kProgram,
                                                  RecordOf(key, entry), &number);
     }
-    Save(key, entry);
-    programs_[key] = std::move(entry);
+    Save(transaction, key, entry);
+    programs_.Of(transaction, tenant)[key] = std::move(entry);
   }
   *response.mutable_program() = *program;
   if (number != 0) core_->durability->Await(number);
   return response;
 }
 
-absl::Status Programs::CheckRoom(const Key& key) const {
-  if (programs_.count(key) > 0) {
+absl::Status Programs::CheckRoom(TenantTransaction& transaction, const Key& key) const {
+  const auto& programs = programs_.Of(transaction, key.first);
+  if (programs.count(key) > 0) {
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
                      absl::StrCat("the program exists already: ", key.second),
                      {{"name", key.second}});
   }
   int64_t used = 0;
-  for (auto it = programs_.lower_bound({key.first, ""});
-       it != programs_.end() && it->first.first == key.first; ++it)
+  for (auto it = programs.lower_bound({key.first, ""});
+       it != programs.end() && it->first.first == key.first; ++it)
     ++used;
   if (used < kMaxPrograms) return absl::OkStatus();
   return QuotaExceeded(v1::ERROR_REASON_QUOTA, key.first.value,
@@ -181,13 +183,15 @@ absl::Status Programs::CheckRoom(const Key& key) const {
 }
 
 absl::StatusOr<std::shared_ptr<const v1::Program>> Programs::Inlined(
-    const TenantId& tenant, const std::shared_ptr<const v1::Program>& program) const {
+    TenantTransaction& transaction, const TenantId& tenant,
+    const std::shared_ptr<const v1::Program>& program) const {
   if (!ops::CallsPrograms(*program)) return program;
+  const auto& programs = programs_.Of(transaction, tenant);
   auto find = [&](const std::string& name) -> absl::StatusOr<const v1::Program*> {
     auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
     if (!parsed.ok()) return parsed.status();
-    auto it = programs_.find({tenant, parsed->id});
-    if (it == programs_.end() || parsed->tenant != tenant.value) return Unknown("program", name);
+    auto it = programs.find({tenant, parsed->id});
+    if (it == programs.end() || parsed->tenant != tenant.value) return Unknown("program", name);
     return it->second.whole.get();
   };
   auto whole = ops::InlinePrograms(*program, find);
@@ -195,16 +199,17 @@ absl::StatusOr<std::shared_ptr<const v1::Program>> Programs::Inlined(
   return std::make_shared<const v1::Program>(*std::move(whole));
 }
 
-absl::StatusOr<Programs::Draft> Programs::DraftOf(const TenantId& tenant,
+absl::StatusOr<Programs::Draft> Programs::DraftOf(TenantTransaction& transaction,
+                                                  const TenantId& tenant,
                                                   std::shared_ptr<const v1::Program> program,
                                                   std::vector<ArrayInfo> inputs) const {
-  Draft draft{.inputs = std::move(inputs), .functions = functions_->All(tenant)};
+  Draft draft{.inputs = std::move(inputs), .functions = functions_->All(transaction, tenant)};
   absl::Status status;
   for (int i = 0; i < program->operations_size(); ++i) {
     ops::ForEachOperation(program->operations(i), [&](const v1::Operation& one) {
       const v1::KernelLaunch& launch = one.kernel_launch();
       if (launch.code_case() != v1::KernelLaunch::kModule) return;
-      auto source = find_module_(tenant, launch.module());
+      auto source = find_module_(transaction, tenant, launch.module());
       if (source.ok())
         draft.modules[launch.module()] = *std::move(source);
       else
@@ -244,7 +249,7 @@ absl::StatusOr<Programs::Ready> Programs::ReadyOf(const Draft& draft, ops::Progr
   }
   Ready ready{.program = draft.program, .bodies = std::move(bodies)};
   if (auto graph = ops::MakeGraph(plan); graph.has_value())
-    ready.replay = std::make_shared<Replay>(core_->recorder.NewId(), *std::move(graph));
+    ready.replay = std::make_shared<Replay>(core_->recorder->NewId(), *std::move(graph));
   auto steps = std::make_shared<Programs::Ready::Steps>();
   for (ops::ProgramStep& step : plan.steps) {
     steps->push_back(step.plan.has_value() ? MakePlanned(*std::move(step.plan)) : nullptr);
@@ -255,12 +260,14 @@ absl::StatusOr<Programs::Ready> Programs::ReadyOf(const Draft& draft, ops::Progr
   return ready;
 }
 
-absl::StatusOr<Programs::Ready> Programs::Find(const TenantId& tenant, const std::string& name,
+absl::StatusOr<Programs::Ready> Programs::Find(TenantTransaction& transaction,
+                                               const TenantId& tenant, const std::string& name,
                                                const std::vector<ArrayInfo>& inputs, Draft* draft) {
   auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
   if (!parsed.ok()) return parsed.status();
-  auto it = programs_.find({tenant, parsed->id});
-  if (it == programs_.end() || parsed->tenant != tenant.value) return Unknown("program", name);
+  auto& programs = programs_.Of(transaction, tenant);
+  auto it = programs.find({tenant, parsed->id});
+  if (it == programs.end() || parsed->tenant != tenant.value) return Unknown("program", name);
   const Entry& entry = it->second;
   if (inputs.size() != static_cast<size_t>(entry.whole->inputs_size())) {
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "program_call.inputs",
@@ -269,18 +276,19 @@ absl::StatusOr<Programs::Ready> Programs::Find(const TenantId& tenant, const std
   }
   auto known = entry.plans.find(KindOf(inputs));
   if (known != entry.plans.end()) return known->second;
-  auto made = DraftOf(tenant, entry.whole, inputs);
+  auto made = DraftOf(transaction, tenant, entry.whole, inputs);
   if (!made.ok()) return PrefixField(made.status(), "program_call.program.");
   *draft = *std::move(made);
   return Ready{.program = entry.whole};
 }
 
-void Programs::Keep(const TenantId& tenant, const std::string& name, const Draft& draft,
-                    const Ready& ready) {
+void Programs::Keep(TenantTransaction& transaction, const TenantId& tenant, const std::string& name,
+                    const Draft& draft, const Ready& ready) {
   auto parsed = session::ParseTenantResource(name, "programs", "program_call.program");
   if (!parsed.ok()) return;
-  auto it = programs_.find({tenant, parsed->id});
-  if (it == programs_.end() || it->second.whole != draft.program) return;  // deleted meanwhile
+  auto& programs = programs_.Of(transaction, tenant);
+  auto it = programs.find({tenant, parsed->id});
+  if (it == programs.end() || it->second.whole != draft.program) return;  // deleted meanwhile
   std::map<std::string, Ready>& plans = it->second.plans;
   const int64_t cost = PlanCostOf(*it->second.whole);
   if (plans.size() >= kMaxPlans) {
@@ -293,26 +301,31 @@ void Programs::Keep(const TenantId& tenant, const std::string& name, const Draft
   if (it->second.control.Grow(cost).ok()) plans[std::move(kind)] = ready;
 }
 
-bool Programs::IsOfSession(const Key& key) const {
+bool Programs::IsOfSession(TenantTransaction& transaction, const Key& key) const {
   const size_t dot = key.second.find('.');
   if (dot == std::string::npos) return false;
-  return core_->catalogue.FindSession(key.first, key.second.substr(0, dot), core_->Now()).ok();
+  return core_->catalogue
+      .FindSession(transaction, key.first, key.second.substr(0, dot), core_->Now())
+      .ok();
 }
 
-void Programs::Removed(session::Session& session) {
+void Programs::Removed(GlobalTransaction& transaction, session::Session& session) {
   const std::string prefix = absl::StrCat(session.id, ".");
-  auto it = programs_.lower_bound({session.tenant, prefix});
-  while (it != programs_.end() && it->first.first == session.tenant &&
+  auto& programs = programs_.Of(transaction, session.tenant);
+  auto it = programs.lower_bound({session.tenant, prefix});
+  while (it != programs.end() && it->first.first == session.tenant &&
          it->first.second.compare(0, prefix.size(), prefix) == 0) {
     if (it->second.of_session)
-      core_->recorder.Erase(session.tenant, recovery::Kind::kProgram, it->second.record);
-    it = it->second.of_session ? programs_.erase(it) : std::next(it);
+      core_->recorder->Erase(transaction, session.tenant, recovery::Kind::kProgram,
+                             it->second.record);
+    it = it->second.of_session ? programs.erase(it) : std::next(it);
   }
 }
 
-void Programs::Save(const Key& key, const Entry& entry) {
-  if (!core_->recorder.on()) return;
-  core_->recorder.Set(key.first, recovery::Kind::kProgram, entry.record, RecordOf(key, entry));
+void Programs::Save(TenantTransaction& transaction, const Key& key, const Entry& entry) {
+  if (!core_->recorder->on()) return;
+  core_->recorder->Set(transaction, key.first, recovery::Kind::kProgram, entry.record,
+                       RecordOf(key, entry));
 }
 
 recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
@@ -325,16 +338,19 @@ recovery::ProgramRecord Programs::RecordOf(const Key& key, const Entry& entry) {
   return record;
 }
 
-void Programs::RestoreFromDisk(uint64_t row, const std::string& bytes) {
+void Programs::RestoreFromDisk(GlobalTransaction& transaction, uint64_t row,
+                               const std::string& bytes) {
   recovery::ProgramRecord record;
   if (!record.ParseFromString(bytes)) return;
   record.set_durable(row);
-  Restore(core_->recorder.NewId(), record);
+  Restore(transaction, core_->recorder->NewId(), record);
   const Key key{TenantId{record.tenant()}, record.id()};
-  if (auto it = programs_.find(key); it != programs_.end()) Save(key, it->second);
+  auto& programs = programs_.Of(transaction, key.first);
+  if (auto it = programs.find(key); it != programs.end()) Save(transaction, key, it->second);
 }
 
-void Programs::Restore(uint64_t id, const recovery::ProgramRecord& record) {
+void Programs::Restore(GlobalTransaction& transaction, uint64_t id,
+                       const recovery::ProgramRecord& record) {
   v1::Program program, whole;
   const bool calls = !record.whole().empty();
   if (!program.ParseFromString(record.program()) || !ops::CheckProgram(program).ok() ||
@@ -344,11 +360,12 @@ void Programs::Restore(uint64_t id, const recovery::ProgramRecord& record) {
     return;
   }
   const Key key{TenantId{record.tenant()}, record.id()};
-  Entry& entry = programs_[key];
+  Entry& entry = programs_.Of(transaction, key.first)[key];
   entry.record = id;
-  entry.of_session = IsOfSession(key);
+  entry.of_session = IsOfSession(transaction, key);
   entry.durable = record.durable();
-  if (core_->durability != nullptr) core_->durability->RestoredDefinition(entry.durable);
+  if (core_->durability != nullptr)
+    core_->durability->RestoredDefinition(transaction, entry.durable);
   entry.program = std::make_shared<const v1::Program>(std::move(program));
   entry.whole = calls ? std::make_shared<const v1::Program>(std::move(whole)) : entry.program;
   entry.control = core_->accounts->ControlOf(key.first)->Hold(CostOf(*entry.program, *entry.whole));
@@ -359,9 +376,10 @@ absl::StatusOr<v1::Program> Programs::Get(const TenantId& tenant, const std::str
   if (!parsed.ok()) return parsed.status();
   std::shared_ptr<const v1::Program> program;
   {
-    Locked lock(*core_, tenant);
-    auto it = programs_.find({tenant, parsed->id});
-    if (it != programs_.end() && parsed->tenant == tenant.value) program = it->second.program;
+    TenantTransaction transaction(*core_, tenant);
+    const auto& programs = programs_.Of(transaction, tenant);
+    auto it = programs.find({tenant, parsed->id});
+    if (it != programs.end() && parsed->tenant == tenant.value) program = it->second.program;
   }
   if (program == nullptr) return Unknown("program", name);
   return *program;
@@ -376,9 +394,9 @@ absl::StatusOr<v1::ListProgramsResponse> Programs::List(const TenantId& tenant,
   if (!page_size.ok()) return page_size.status();
   std::vector<std::pair<std::string, std::shared_ptr<const v1::Program>>> found;
   {
-    Locked lock(*core_, tenant);
-    found = EntriesAfter(programs_, tenant, request.page_token(), *page_size,
-                         [](const Entry& entry) { return entry.program; });
+    TenantTransaction transaction(*core_, tenant);
+    found = EntriesAfter(programs_.Of(transaction, tenant), tenant, request.page_token(),
+                         *page_size, [](const Entry& entry) { return entry.program; });
   }
   v1::ListProgramsResponse response;
   WritePage(
@@ -395,12 +413,14 @@ absl::Status Programs::Delete(const TenantId& tenant, const std::string& name) {
   if (!parsed.ok()) return parsed.status();
   uint64_t number = 0;
   {
-    Locked lock(*core_);
-    auto it = programs_.find({tenant, parsed->id});
-    if (parsed->tenant != tenant.value || it == programs_.end()) return Unknown("program", name);
-    core_->recorder.Erase(tenant, recovery::Kind::kProgram, it->second.record);
-    if (core_->durability != nullptr) number = core_->durability->Undefined(it->second.durable);
-    programs_.erase(it);
+    TenantTransaction transaction(*core_, tenant);
+    auto& programs = programs_.Of(transaction, tenant);
+    auto it = programs.find({tenant, parsed->id});
+    if (parsed->tenant != tenant.value || it == programs.end()) return Unknown("program", name);
+    core_->recorder->Erase(transaction, tenant, recovery::Kind::kProgram, it->second.record);
+    if (core_->durability != nullptr)
+      number = core_->durability->Undefined(transaction, it->second.durable);
+    programs.erase(it);
   }
   if (number != 0) core_->durability->Await(number);
   return absl::OkStatus();

@@ -13,10 +13,9 @@
 #include "server/ops/inline_program.h"
 #include "server/ops/program_plan.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/replay.h"
-#include "stride/v1/program_service.pb.h"
+#include "server/scheduler/service/program_service.h"
 
 namespace stride::recovery {
 class ProgramRecord;
@@ -29,32 +28,32 @@ class Functions;
 // Programs that clients registered, by name, and their plans. Each tenant's are its own. One whose
 // id begins with that of a session and a dot, and is made while there is that session, goes with
 // it. Thread-safe, except where said.
-class Programs : public session::Catalogue::Observer {
+class Programs : public ProgramService, public session::Catalogue::Observer {
  public:
-  // Finds the code of a module by its resource name; caller holds the lock.
-  using FindModule =
-      std::function<absl::StatusOr<wire::Source>(const TenantId&, const std::string&)>;
+  // Finds the code of a module by its resource name.
+  using FindModule = std::function<absl::StatusOr<wire::Source>(TenantTransaction&, const TenantId&,
+                                                                const std::string&)>;
 
   Programs(Core* core, const Functions* functions, FindModule find_module)
       : core_(core), functions_(functions), find_module_(std::move(find_module)) {}
 
-  absl::StatusOr<v1::CreateProgramResponse> Create(const TenantId& tenant,
-                                                   const v1::CreateProgramRequest& request);
-  absl::StatusOr<v1::Program> Get(const TenantId& tenant, const std::string& name);
+  absl::StatusOr<v1::CreateProgramResponse> Create(
+      const TenantId& tenant, const v1::CreateProgramRequest& request) override;
+  absl::StatusOr<v1::Program> Get(const TenantId& tenant, const std::string& name) override;
   absl::StatusOr<v1::ListProgramsResponse> List(const TenantId& tenant,
-                                                const v1::ListProgramsRequest& request);
-  absl::Status Delete(const TenantId& tenant, const std::string& name);
+                                                const v1::ListProgramsRequest& request) override;
+  absl::Status Delete(const TenantId& tenant, const std::string& name) override;
 
-  // --- the catalogue's; caller holds the lock ---
-  void Added(session::Session&) override {}
-  void Removed(session::Session& session) override;
-  void Added(const std::shared_ptr<session::Array>&) override {}
-  void Removed(session::Array&) override {}
+  // --- for the catalogue ---
+  void Added(GlobalTransaction&, session::Session&) override {}
+  void Removed(GlobalTransaction& transaction, session::Session& session) override;
+  void Added(TenantTransaction&, const std::shared_ptr<session::Array>&) override {}
+  void Removed(TenantTransaction&, session::Array&) override {}
 
-  // As an earlier daemon had it. Caller holds the lock.
-  void Restore(uint64_t id, const recovery::ProgramRecord& record);
-  // As it was on disk, in that row. Caller holds the lock.
-  void RestoreFromDisk(uint64_t row, const std::string& record);
+  // Restores a program that an earlier daemon had.
+  void Restore(GlobalTransaction& transaction, uint64_t id, const recovery::ProgramRecord& record);
+  // Restores a program from its row on disk.
+  void RestoreFromDisk(GlobalTransaction& transaction, uint64_t row, const std::string& record);
 
   // The program as it runs for these inputs: made once for each kind of them. `program` has its
   // handles. `replay`: as one task, where it can be one.
@@ -69,21 +68,22 @@ class Programs : public session::Catalogue::Observer {
     // The bodies of each of the plan's steps; mostly none.
     std::shared_ptr<const std::vector<std::vector<Ready>>> bodies;
   };
-  // What planning needs, so that it can be done without the lock.
+  // What planning needs, so that it can be done without a transaction.
   struct Draft {
     std::shared_ptr<const v1::Program> program;
     std::vector<ArrayInfo> inputs;
     std::map<std::string, std::shared_ptr<const ops::ClientFunction>> functions;
     std::map<std::string, wire::Source> modules;  // of its kernels
   };
-  // Sets `draft` when there is no plan yet. Caller holds the lock.
-  absl::StatusOr<Ready> Find(const TenantId& tenant, const std::string& name,
-                             const std::vector<ArrayInfo>& inputs, Draft* draft);
-  // Long, and without the lock.
+  // Sets `draft` when there is no plan yet.
+  absl::StatusOr<Ready> Find(TenantTransaction& transaction, const TenantId& tenant,
+                             const std::string& name, const std::vector<ArrayInfo>& inputs,
+                             Draft* draft);
+  // Takes long. The caller has no transaction.
   absl::StatusOr<Ready> MakePlan(const Draft& draft);
-  // For calls to come. Caller holds the lock.
-  void Keep(const TenantId& tenant, const std::string& name, const Draft& draft,
-            const Ready& ready);
+  // Keeps the plan for later calls.
+  void Keep(TenantTransaction& transaction, const TenantId& tenant, const std::string& name,
+            const Draft& draft, const Ready& ready);
 
  private:
   using Key = std::pair<TenantId, std::string>;
@@ -99,19 +99,21 @@ class Programs : public session::Catalogue::Observer {
   };
   absl::StatusOr<Ready> ReadyOf(const Draft& draft, ops::ProgramPlan plan);
   static recovery::ProgramRecord RecordOf(const Key& key, const Entry& entry);
-  bool IsOfSession(const Key& key) const;
-  absl::StatusOr<Draft> DraftOf(const TenantId& tenant, std::shared_ptr<const v1::Program> program,
+  bool IsOfSession(TenantTransaction& transaction, const Key& key) const;
+  absl::StatusOr<Draft> DraftOf(TenantTransaction& transaction, const TenantId& tenant,
+                                std::shared_ptr<const v1::Program> program,
                                 std::vector<ArrayInfo> inputs) const;
   // With the operations of the programs that it calls in the place of the calls.
   absl::StatusOr<std::shared_ptr<const v1::Program>> Inlined(
-      const TenantId& tenant, const std::shared_ptr<const v1::Program>& program) const;
-  absl::Status CheckRoom(const Key& key) const;
-  void Save(const Key& key, const Entry& entry);
+      TenantTransaction& transaction, const TenantId& tenant,
+      const std::shared_ptr<const v1::Program>& program) const;
+  absl::Status CheckRoom(TenantTransaction& transaction, const Key& key) const;
+  void Save(TenantTransaction& transaction, const Key& key, const Entry& entry);
 
   Core* const core_;
   const Functions* const functions_;
   const FindModule find_module_;
-  std::map<Key, Entry> programs_;  // guarded by the lock
+  PerPartition<std::map<Key, Entry>> programs_;
 };
 
 }  // namespace stride::scheduler

@@ -4,6 +4,7 @@
 
 #include "server/base/steady_time.h"
 #include "server/scheduler/hazards.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/wire/status_page.h"
 
@@ -70,7 +71,8 @@ bool LosesWrites(const Task& task, const absl::Status& status) {
 // Ends a task that never ran. Arrays that it was to write in place stay as they were; but tasks
 // accepted after it, which relied on its result there, carry its error, and so do these arrays
 // for its session.
-void Scheduler::EndUnrun(const std::shared_ptr<Task>& task, absl::Status status) {
+void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                         absl::Status status) {
   if (LosesWrites(*task, status)) {
     for (const Use& use : task->uses) {
       if (use.buffer != nullptr && use.write && !use.fresh && !use.held)
@@ -80,15 +82,16 @@ void Scheduler::EndUnrun(const std::shared_ptr<Task>& task, absl::Status status)
   for (const auto& dependent : task->dependents) {
     if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
     dependent->lost_input = status;
-    core_->recorder.Changed(*dependent);
+    core_->recorder->Changed(transaction, *dependent);
   }
-  Complete(task, std::move(status));
+  Complete(transaction, task, std::move(status));
 }
 
 // Asks the worker to take a task out of its queue, with those behind it that need its results: in
 // one command, since between two of them the worker might begin one of those. The task ends with
 // `status` if it had not begun. Tasks that come to need it meanwhile are held back here.
-void Scheduler::Recall(const std::shared_ptr<Task>& task, absl::Status status) {
+void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                       absl::Status status) {
   if (task->recall.ok()) task->recall = std::move(status);
   if (std::exchange(task->recall_asked, true)) return;
   Lane& lane = *task->lane;
@@ -100,19 +103,19 @@ void Scheduler::Recall(const std::shared_ptr<Task>& task, absl::Status status) {
   // A part of it has ended, so it has begun.
   bool whole = !sequences.empty() && sequences.front() == task->first_sequence;
   if (!whole) {
-    RecallRefused({task});
+    RecallRefused(transaction, {task});
     return;
   }
   for (const auto& member : tasks) ++member->num_recalls;
-  core_->recorder.Changed(*task);
-  core_->recorder.Commit();  // a successor must know that it was cancelled
+  core_->recorder->Changed(transaction, *task);
+  core_->recorder->Commit(transaction);  // a successor must know that it was cancelled
   lane.recalls[sequences.front()] = std::move(tasks);
   // A worker that is gone answers nothing; its death is told apart and honours the recall.
   if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();
 }
 
-void Scheduler::TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_t sequence,
-                               bool taken) {
+void Scheduler::TasksCancelled(TenantTransaction& transaction, Lane& lane,
+                               const broker::Worker* worker, uint64_t sequence, bool taken) {
   if (lane.worker.get() != worker) return;
   auto asked = lane.recalls.find(sequence);
   if (asked == lane.recalls.end()) return;
@@ -120,51 +123,56 @@ void Scheduler::TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_
   lane.recalls.erase(asked);
   for (const auto& task : tasks) task->num_recalls = std::max(0, task->num_recalls - 1);
   if (taken) {
-    RecallGranted(lane, tasks);
+    RecallGranted(transaction, lane, tasks);
   } else {
-    RecallRefused(tasks);
+    RecallRefused(transaction, tasks);
   }
 }
 
-void Scheduler::RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks) {
+void Scheduler::RecallGranted(TenantTransaction& transaction, Lane& lane,
+                              const std::vector<std::shared_ptr<Task>>& tasks) {
   std::vector<std::shared_ptr<Task>> out = TakeOut(tasks, lane.in_flight, [](Lane::InFlight&) {});
-  for (const auto& task : out) TakeBack(task);
-  EndRecalled(lane, out);
+  for (const auto& task : out) TakeBack(transaction, task);
+  EndRecalled(transaction, lane, out);
 }
 
 // Ends tasks that are no longer in flight: the first for its own reason, and the others of an error
 // that they have from it by now.
-void Scheduler::EndRecalled(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks) {
+void Scheduler::EndRecalled(TenantTransaction& transaction, Lane& lane,
+                            const std::vector<std::shared_ptr<Task>>& tasks) {
   for (const auto& task : tasks) {
-    if (task->state == TaskState::kWaiting && !task->recall.ok()) EndUnrun(task, task->recall);
-    Evaluate(task);
+    if (task->state == TaskState::kWaiting && !task->recall.ok())
+      EndUnrun(transaction, task, task->recall);
+    Evaluate(transaction, task);
   }
-  NoteStart(lane);
-  Pump(lane);
+  NoteStart(transaction, lane);
+  Pump(transaction, lane);
 }
 
-void Scheduler::RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks) {
+void Scheduler::RecallRefused(TenantTransaction& transaction,
+                              const std::vector<std::shared_ptr<Task>>& tasks) {
   const std::shared_ptr<Task>& first = tasks.front();
   first->recall_refused = true;
-  if (first->lane != nullptr && GiveUp(*first->lane, tasks)) return;
+  if (first->lane != nullptr && GiveUp(transaction, *first->lane, tasks)) return;
   // Those that were held back may follow now.
   for (const auto& task : tasks) {
     const TaskList dependents = task->dependents;
-    for (const auto& dependent : dependents) Evaluate(dependent);
+    for (const auto& dependent : dependents) Evaluate(transaction, dependent);
   }
   if (first->lane != nullptr) BeginGrace(*first->lane);
 }
 
 // Of a task behind others, whose worker's command loop stands still: what would be done if it had
 // refused. A late answer finds nobody who asked.
-void Scheduler::RecallUnanswered(const std::shared_ptr<Task>& task) {
+void Scheduler::RecallUnanswered(TenantTransaction& transaction,
+                                 const std::shared_ptr<Task>& task) {
   if (task->state != TaskState::kDispatched || task->recall_refused) return;
   Lane& lane = *task->lane;
   for (auto it = lane.recalls.begin(); it != lane.recalls.end(); ++it) {
     if (it->second.front() != task) continue;
     const std::vector<std::shared_ptr<Task>> tasks = it->second;
     const uint64_t sequence = it->first;
-    if (GiveUp(lane, tasks)) lane.recalls.erase(sequence);
+    if (GiveUp(transaction, lane, tasks)) lane.recalls.erase(sequence);
     return;
   }
 }
@@ -172,7 +180,8 @@ void Scheduler::RecallUnanswered(const std::shared_ptr<Task>& task) {
 // A stream takes nothing back, but what waits there behind others need not be waited for when it
 // writes only arrays that its own task makes: it runs in its turn, for nobody, in memory that is
 // held until then. False: the tasks may be running, or change arrays that others see.
-bool Scheduler::GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks) {
+bool Scheduler::GiveUp(TenantTransaction& transaction, Lane& lane,
+                       const std::vector<std::shared_ptr<Task>>& tasks) {
   if (lane.in_flight.empty() || lane.in_flight.front().task == tasks.front()) return false;
   if (!std::all_of(tasks.begin(), tasks.end(), [](const auto& task) {
         return task->state == TaskState::kDispatched && IsRepeatable(*task);
@@ -188,15 +197,15 @@ bool Scheduler::GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tas
     entry.given_up = entry.task;
   };
   std::vector<std::shared_ptr<Task>> out = TakeOut(tasks, lane.in_flight, hold);
-  for (const auto& task : out) LeaveQueue(task);
-  EndRecalled(lane, out);
+  for (const auto& task : out) LeaveQueue(transaction, task);
+  EndRecalled(transaction, lane, out);
   return true;
 }
 
 // Looks on the status page whether the first task in flight has begun, for those who want to know.
 // Everything before it has been reported, so it runs as soon as the worker, or on a GPU the stream,
 // has taken it up.
-void Scheduler::NoteStart(Lane& lane) {
+void Scheduler::NoteStart(TenantTransaction& transaction, Lane& lane) {
   BeginGrace(lane);
   if (lane.worker == nullptr || lane.in_flight.empty()) return;
   const Lane::InFlight& first = lane.in_flight.front();
@@ -204,14 +213,14 @@ void Scheduler::NoteStart(Lane& lane) {
   if (task == nullptr || task->observer == nullptr || task->begin_time != SteadyTime()) return;
   if (AtOrBefore(first.sequence, lane.worker->progress().started_sequence)) {
     task->begin_time = core_->Now();
-    core_->Defer([observer = *task->observer] { observer(TaskState::kDispatched); });
+    transaction.Defer([observer = *task->observer] { observer(TaskState::kDispatched); });
     return;
   }
   if (std::exchange(lane.watching_start, true)) return;
   core_->timer.At(core_->Now() + kStartPoll, [this, lane = &lane] {
-    Locked lock(*core_, lane->tenant);
+    TenantTransaction transaction(*core_, lane->tenant);
     lane->watching_start = false;
-    NoteStart(*lane);
+    NoteStart(transaction, *lane);
   });
 }
 

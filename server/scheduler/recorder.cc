@@ -77,7 +77,7 @@ struct Recorder::Scratch {
 };
 
 Recorder::Recorder(Core* core) : core_(core) {
-  for (Part& part : parts_) {
+  for (Part& part : parts_.Unguarded()) {
     part.dead_replays = std::make_shared<DeadRecords>();
     part.scratch = std::make_unique<Scratch>();
   }
@@ -89,31 +89,28 @@ void Recorder::Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journals>
   keeper_ = keeper;
   journals_ = std::move(journals);
   for (int stripe = 0; stripe < kNumStripes; ++stripe)
-    parts_[stripe].journal = &journals_->of(stripe);
+    parts_.Unguarded()[stripe].journal = &journals_->of(stripe);
   last_id_ = last_id;
   started_ = on_ = true;
 }
 
-void Recorder::Stop() {
-  core_->AssertAll();
+void Recorder::Stop(GlobalTransaction& transaction) {
   on_ = false;
   journals_.reset();
 }
 
-void Recorder::Recovered() {
-  core_->AssertAll();
+void Recorder::Recovered(GlobalTransaction& transaction) {
   if (on()) journals_->common().ResetAttempts();
 }
 
-void Recorder::ReadingDisk() {
-  core_->AssertAll();
+void Recorder::ReadingDisk(GlobalTransaction& transaction) {
   if (!on()) return;
   journals_->common().Set(Key(Kind::kReadingDisk, 0), "");
-  WriteCommon();
+  WriteCommon(transaction);
 }
 
-void Recorder::Trim(int stripe) {
-  if (on()) parts_[stripe].journal->Trim();
+void Recorder::Trim(TenantTransaction& transaction, int partition) {
+  if (on()) parts_.At(transaction, partition).journal->Trim();
 }
 
 // Rather none than some that are believed though one has stopped.
@@ -124,35 +121,33 @@ void Recorder::Broken(const absl::Status& status) {
       "the journal cannot go on: a restart would lose everything from now on: ", status.message()));
 }
 
-// This thread has the tenant's stripe.
-Recorder::Part& Recorder::PartOf(const TenantId& tenant) {
-  const int stripe = core_->StripeFor(tenant);
-  if (core_->HoldsAll()) touched_ |= StripeBit(stripe);
-  return parts_[stripe];
+Recorder::Part& Recorder::PartOf(TenantTransaction& transaction, const TenantId& tenant) {
+  if (transaction.is_global()) touched_ |= StripeBit(transaction.PartitionOf(tenant));
+  return parts_.Of(transaction, tenant);
 }
 
-void Recorder::WriteChanges() {
-  const Section& section = core_->section();
-  if (!core_->HoldsAll()) {
-    WriteChanges(section.stripe);
+void Recorder::WriteChanges(TenantTransaction& transaction) {
+  GlobalTransaction* const global = transaction.global();
+  if (global == nullptr) {
+    WriteChanges(transaction, transaction.partition());
     return;
   }
   ForEachBit(std::exchange(touched_, 0) | core_->reclaimer->used_stripes(),
-             [this](int stripe) { WriteChanges(stripe); });
+             [&](int partition) { WriteChanges(transaction, partition); });
   if (!on()) return;
   if (std::exchange(disk_read_, false)) {  // and all of it is in the stripes' journals
     journals_->common().Erase(Key(Kind::kReadingDisk, 0));
-    WriteCommon();
+    WriteCommon(*global);
   }
   for (const std::string& name : std::exchange(removals_, {})) keeper_->Remove(name);
 }
 
-void Recorder::WriteCommon() {
+void Recorder::WriteCommon(GlobalTransaction& transaction) {
   if (absl::Status status = journals_->common().Commit(); !status.ok()) Broken(status);
 }
 
-void Recorder::WriteChanges(int stripe) {
-  Part& part = parts_[stripe];
+void Recorder::WriteChanges(TenantTransaction& transaction, int partition) {
+  Part& part = parts_.At(transaction, partition);
   if (on()) {
     for (const auto& replay : part.replays) {
       recovery::ReplayRecord record;
@@ -168,7 +163,7 @@ void Recorder::WriteChanges(int stripe) {
   part.replays.clear();
   part.arrays.clear();
   part.tasks.clear();
-  WriteBuffers(stripe, part);
+  WriteBuffers(partition, part);
   if (!on()) return;
   if (part.dead_replays->any()) {
     for (uint64_t record : part.dead_replays->Take())
@@ -178,23 +173,23 @@ void Recorder::WriteChanges(int stripe) {
 }
 
 // Wherever they changed or died. Where nobody asks any more, what has changed goes.
-void Recorder::WriteBuffers(int stripe, Part& part) {
+void Recorder::WriteBuffers(int partition, Part& part) {
   store::Reclaimer& reclaimer = *core_->reclaimer;
-  if (reclaimer.any_changed(stripe)) {
-    for (auto& buffer : reclaimer.TakeChanged(stripe)) {
+  if (reclaimer.any_changed(partition)) {
+    for (auto& buffer : reclaimer.TakeChanged(partition)) {
       buffer->changed = false;
       bool unused = buffer.use_count() == 1;  // its end follows, and is told below
       if (!unused && on()) Write(*buffer, part);
     }
   }
-  for (uint64_t record : reclaimer.TakeDeadRecords(stripe)) {
+  for (uint64_t record : reclaimer.TakeDeadRecords(partition)) {
     if (!on()) continue;
     part.journal->Erase(Key(Kind::kBuffer, record));
     part.journal->Erase(Key(Kind::kInlineBytes, record));
   }
 }
 
-void Recorder::Added(session::Session& session) {
+void Recorder::Added(GlobalTransaction& transaction, session::Session& session) {
   if (!on()) return;
   if (session.record == 0) session.record = NewId();
   recovery::SessionRecord record;
@@ -203,73 +198,75 @@ void Recorder::Added(session::Session& session) {
   record.set_create_time(DateToRecord(session.create_time));
   record.set_ttl(absl::ToInt64Nanoseconds(session.ttl));
   record.set_of_job(session.num_pins > 0);
-  Set(session.tenant, Kind::kSession, session.record, record);
+  Set(transaction, session.tenant, Kind::kSession, session.record, record);
 }
 
-void Recorder::Removed(session::Session& session) {
-  if (session.record != 0) Erase(session.tenant, Kind::kSession, session.record);
+void Recorder::Removed(GlobalTransaction& transaction, session::Session& session) {
+  if (session.record != 0) Erase(transaction, session.tenant, Kind::kSession, session.record);
 }
 
-void Recorder::Added(const std::shared_ptr<session::Array>& array) {
+void Recorder::Added(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array) {
   if (!on()) return;
   if (array->record == 0) array->record = NewId();
-  if (array->buffer != nullptr) RecordBuffer(array->buffer);
+  if (array->buffer != nullptr) RecordBuffer(transaction, array->buffer);
   if (array->shards != nullptr) {
-    for (const auto& part : array->shards->parts) Added(part);
+    for (const auto& part : array->shards->parts) Added(transaction, part);
   }
-  Changed(array);
+  Changed(transaction, array);
 }
 
-void Recorder::Changed(const std::shared_ptr<session::Array>& array) {
+void Recorder::Changed(TenantTransaction& transaction,
+                       const std::shared_ptr<session::Array>& array) {
   if (!on() || array->record == 0 || std::exchange(array->changed, true)) return;
-  PartOf(array->tenant).arrays.push_back(array);
+  PartOf(transaction, array->tenant).arrays.push_back(array);
 }
 
-void Recorder::Removed(session::Array& array) {
+void Recorder::Removed(TenantTransaction& transaction, session::Array& array) {
   if (!on() || array.record == 0) return;
-  PartOf(array.tenant).journal->Erase(Key(Kind::kArray, array.record));
+  PartOf(transaction, array.tenant).journal->Erase(Key(Kind::kArray, array.record));
   array.record = 0;
   if (array.shards == nullptr) return;
-  for (const auto& part : array.shards->parts) Removed(*part);
+  for (const auto& part : array.shards->parts) Removed(transaction, *part);
 }
 
-void Recorder::RecordBuffer(const std::shared_ptr<store::Buffer>& buffer) {
+void Recorder::RecordBuffer(TenantTransaction& transaction,
+                            const std::shared_ptr<store::Buffer>& buffer) {
   if (buffer->record != 0) return;
   buffer->record = NewId();
   buffer->changed = true;
   core_->reclaimer->AddChanged(buffer);
   // What makes its content is now needed too.
   auto writer = std::static_pointer_cast<Task>(buffer->writer);
-  if (writer != nullptr && !writer->host_access) RecordTask(writer);
+  if (writer != nullptr && !writer->host_access) RecordTask(transaction, writer);
 }
 
-void Recorder::RecordTask(const std::shared_ptr<Task>& task) {
+void Recorder::RecordTask(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (task->recorded || task->state == TaskState::kDone) return;
   task->recorded = true;
   task->record_changed = true;
-  Part& part = PartOf(task->tenant);
+  Part& part = PartOf(transaction, task->tenant);
   part.tasks.push_back(task);
   if (task->replay != nullptr && task->replay->record == 0) {  // once: its tasks name it
-    Adopt(task->tenant, *task->replay, NewId());
+    Adopt(transaction, task->tenant, *task->replay, NewId());
     part.replays.push_back(task->replay);
   }
   for (const Use& use : task->uses) {
-    if (use.buffer != nullptr) RecordBuffer(use.buffer);
+    if (use.buffer != nullptr) RecordBuffer(transaction, use.buffer);
   }
 }
 
-void Recorder::Accepted(const std::shared_ptr<Task>& task) {
+void Recorder::Accepted(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (!on() || task->host_access) return;
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || !use.write || use.buffer->record == 0) continue;
-    RecordTask(task);
+    RecordTask(transaction, task);
     return;
   }
 }
 
-void Recorder::Changed(Task& task) {
+void Recorder::Changed(TenantTransaction& transaction, Task& task) {
   if (!on() || !task.recorded || std::exchange(task.record_changed, true)) return;
-  PartOf(task.tenant).tasks.push_back(task.shared_from_this());
+  PartOf(transaction, task.tenant).tasks.push_back(task.shared_from_this());
 }
 
 void Recorder::Write(const session::Array& array, Part& part) {
@@ -396,9 +393,10 @@ void Recorder::WriteBody(const Task& task, Part& part) {
   }
 }
 
-void Recorder::Adopt(const TenantId& tenant, Replay& replay, uint64_t record) {
+void Recorder::Adopt(TenantTransaction& transaction, const TenantId& tenant, Replay& replay,
+                     uint64_t record) {
   replay.record = record;
-  replay.dead = PartOf(tenant).dead_replays;
+  replay.dead = PartOf(transaction, tenant).dead_replays;
 }
 
 void Recorder::FillDispatch(const Task& task, recovery::DispatchRecord* record) {
@@ -424,8 +422,8 @@ void Recorder::WriteResult(const Task& task, Part& part) {
   Put(*part.journal, Key(Kind::kTaskResult, task.id), record);
 }
 
-void Recorder::TakenBack(const Task& task) {
-  Set(task.tenant, Kind::kDispatch, task.id, recovery::DispatchRecord());
+void Recorder::TakenBack(GlobalTransaction& transaction, const Task& task) {
+  Set(transaction, task.tenant, Kind::kDispatch, task.id, recovery::DispatchRecord());
 }
 
 absl::Status Recorder::StoreArena(const store::Arena& arena) {
@@ -436,19 +434,20 @@ absl::Status Recorder::StoreArena(const store::Arena& arena) {
   return status;
 }
 
-void Recorder::Added(const store::Arena& arena, const Lane& lane) {
+void Recorder::Added(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane) {
   if (!on()) return;
   recovery::ArenaRecord record;
   record.set_tenant(lane.tenant.value);
   record.set_device(lane.description.id());
   record.set_size(arena.size);
   record.set_alone(arena.alone);
-  Set(lane.tenant, Kind::kArena, arena.id, record);
+  Set(transaction, lane.tenant, Kind::kArena, arena.id, record);
 }
 
-void Recorder::Removed(const store::Arena& arena, const Lane& lane) {
+void Recorder::Removed(GlobalTransaction& transaction, const store::Arena& arena,
+                       const Lane& lane) {
   if (!on()) return;
-  Erase(lane.tenant, Kind::kArena, arena.id);
+  Erase(transaction, lane.tenant, Kind::kArena, arena.id);
   removals_.push_back(recovery::ArenaName(arena.id));
 }
 
@@ -463,32 +462,32 @@ uint64_t Recorder::StoreWorker(broker::Worker& worker) {
   return record;
 }
 
-void Recorder::WorkerAdopted(uint64_t record, const Lane& lane) {
+void Recorder::WorkerAdopted(GlobalTransaction& transaction, uint64_t record, const Lane& lane) {
   if (!on() || record == 0) return;
   recovery::WorkerRecord worker;
   worker.set_tenant(lane.tenant.value);
   worker.set_device(lane.description.id());
-  Set(lane.tenant, Kind::kWorker, record, worker);
+  Set(transaction, lane.tenant, Kind::kWorker, record, worker);
 }
 
-void Recorder::WorkerGone(const TenantId& tenant, uint64_t record) {
+void Recorder::WorkerGone(GlobalTransaction& transaction, const TenantId& tenant, uint64_t record) {
   if (!on() || record == 0) return;
-  Erase(tenant, Kind::kWorker, record);
+  Erase(transaction, tenant, Kind::kWorker, record);
   removals_.push_back(recovery::StatusPageName(record));
   removals_.push_back(recovery::ProcessName(record));
 }
 
-void Recorder::Set(const TenantId& tenant, Kind kind, uint64_t id,
+void Recorder::Set(TenantTransaction& transaction, const TenantId& tenant, Kind kind, uint64_t id,
                    const google::protobuf::MessageLite& record) {
-  if (on()) Put(*PartOf(tenant).journal, Key(kind, id), record);
+  if (on()) Put(*PartOf(transaction, tenant).journal, Key(kind, id), record);
 }
 
-void Recorder::Erase(const TenantId& tenant, Kind kind, uint64_t id) {
-  if (on()) PartOf(tenant).journal->Erase(Key(kind, id));
+void Recorder::Erase(TenantTransaction& transaction, const TenantId& tenant, Kind kind,
+                     uint64_t id) {
+  if (on()) PartOf(transaction, tenant).journal->Erase(Key(kind, id));
 }
 
-void Recorder::EraseWherever(Kind kind, uint64_t id) {
-  core_->AssertAll();
+void Recorder::EraseWherever(GlobalTransaction& transaction, Kind kind, uint64_t id) {
   if (!on()) return;
   touched_ = ~uint64_t{0};
   journals_->Erase(Key(kind, id));

@@ -16,6 +16,7 @@
 #include "server/recovery/key.h"
 #include "server/session/catalogue.h"
 #include "server/store/buffer.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::broker {
 class Worker;
@@ -34,19 +35,19 @@ struct Replay;
 class DeadRecords;
 
 // Writes the books. Whoever changes something that must outlive the daemon says so here; what was
-// changed of a stripe's tenants in one section becomes one batch of their journal: at the section's
-// end, before any callback or answer leaves (Locked), and before anything is done that cannot be
-// undone: a packet to a worker, another use of a block of memory. So a daemon that starts in this
-// one's place finds what the world was told, and nothing that never was.
+// changed of a partition's tenants in one transaction becomes one batch of their journal: at the
+// transaction's end, before any callback or answer leaves, and before anything is done that cannot
+// be undone: a packet to a worker, another use of a block of memory. So a daemon that starts in
+// this one's place finds what the world was told, and nothing that never was.
 //
 // What is recorded: sessions, arrays, arenas, workers, jobs, modules; the buffers and unfinished
 // tasks on which an array in the catalogue depends. The rest belongs to calls, which end with the
 // daemon.
 //
-// Without journals (nothing keeps them) every method returns at once. Caller has the stripe of the
-// tenant whose things they are, or all where that is said, and no lock where that is said. What is
-// a tenant's goes to the journal of its stripe, whoever changes it, and nothing there depends on
-// what is in another: a section of all is a batch in each, one after the other.
+// Without journals (nothing keeps them) every method returns at once. State of
+// a tenant goes to the journal of its partition, and nothing there depends on another journal. A
+// global transaction is a batch in each, one after the other. A function without a transaction is
+// for any thread.
 class Recorder : public session::Catalogue::Observer {
  public:
   explicit Recorder(Core* core);
@@ -56,81 +57,80 @@ class Recorder : public session::Catalogue::Observer {
   void Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journals> journals,
              uint64_t last_id);
   // Nothing that happens from here on is meant to be found by a successor.
-  void Stop();
+  void Stop(GlobalTransaction& transaction);
   bool on() const { return on_.load(std::memory_order_relaxed); }  // any thread
-  // A daemon survived the recovery from them. Caller has all.
-  void Recovered();
-  // Until the second, a successor is to read the disk anew, whatever else the journals have. Caller
-  // has all.
-  void ReadingDisk();
-  void DiskRead() { disk_read_ = true; }
+  // A daemon survived the recovery from them.
+  void Recovered(GlobalTransaction& transaction);
+  // Until the second, a successor is to read the disk anew, whatever else the journals have.
+  void ReadingDisk(GlobalTransaction& transaction);
+  void DiskRead(GlobalTransaction& transaction) { disk_read_ = true; }
 
-  void Commit() {
-    if (started_) WriteChanges();
+  void Commit(TenantTransaction& transaction) {
+    if (started_) WriteChanges(transaction);
   }
 
-  // Gives back memory that the stripe's journal needs no more. Caller has the stripe.
-  void Trim(int stripe);
+  // Gives back memory that the partition's journal needs no more.
+  void Trim(TenantTransaction& transaction, int partition);
 
   // --- the catalogue's; of sessions with all ---
-  void Added(session::Session& session) override;
-  void Removed(session::Session& session) override;
-  void Added(const std::shared_ptr<session::Array>& array) override;
-  void Removed(session::Array& array) override;
+  void Added(GlobalTransaction& transaction, session::Session& session) override;
+  void Removed(GlobalTransaction& transaction, session::Session& session) override;
+  void Added(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array) override;
+  void Removed(TenantTransaction& transaction, session::Array& array) override;
 
   // Something of it is not as it was when it was added.
-  void Changed(const std::shared_ptr<session::Array>& array);
+  void Changed(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array);
 
   // The task is about to enter its buffers' order: decides whether it is recorded.
-  void Accepted(const std::shared_ptr<Task>& task);
+  void Accepted(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   // It was sent, taken back, or has ended.
-  void Changed(Task& task);
+  void Changed(TenantTransaction& transaction, Task& task);
 
-  // A task that an earlier daemon had sent waits again. Caller has all.
-  void TakenBack(const Task& task);
+  // A task that an earlier daemon had sent waits again.
+  void TakenBack(GlobalTransaction& transaction, const Task& task);
 
   // Has the keeper take an arena; any thread. It may be used once this is OK.
   absl::Status StoreArena(const store::Arena& arena);
-  // Caller has all, as for what follows.
-  void Added(const store::Arena& arena, const Lane& lane);
-  void Removed(const store::Arena& arena, const Lane& lane);
+  void Added(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane);
+  void Removed(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane);
 
   // Has the keeper take what tells of a worker after our death: its status page and its process.
   // Any thread. The id of its record; 0 without a journal.
   uint64_t StoreWorker(broker::Worker& worker);
-  void WorkerAdopted(uint64_t record, const Lane& lane);
-  void WorkerGone(const TenantId& tenant, uint64_t record);
+  void WorkerAdopted(GlobalTransaction& transaction, uint64_t record, const Lane& lane);
+  void WorkerGone(GlobalTransaction& transaction, const TenantId& tenant, uint64_t record);
 
-  // Jobs and modules, which know when they change. Caller has the tenant's stripe.
+  // Jobs and modules, which know when they change.
   uint64_t NewId() { return ++last_id_; }  // any thread
-  void Set(const TenantId& tenant, recovery::Kind kind, uint64_t id,
+  void Set(TenantTransaction& transaction, const TenantId& tenant, recovery::Kind kind, uint64_t id,
            const google::protobuf::MessageLite& record);
-  void Erase(const TenantId& tenant, recovery::Kind kind, uint64_t id);
-  // Of whose record it is that nothing tells any more.
-  void EraseWherever(recovery::Kind kind, uint64_t id);
+  void Erase(TenantTransaction& transaction, const TenantId& tenant, recovery::Kind kind,
+             uint64_t id);
+  // Erases a record whose tenant is no longer known.
+  void EraseWherever(GlobalTransaction& transaction, recovery::Kind kind, uint64_t id);
   // One that an earlier daemon recorded: its record goes with it.
-  void Adopt(const TenantId& tenant, Replay& replay, uint64_t record);
+  void Adopt(TenantTransaction& transaction, const TenantId& tenant, Replay& replay,
+             uint64_t record);
 
-  void RecordBuffer(const std::shared_ptr<store::Buffer>& buffer);
+  void RecordBuffer(TenantTransaction& transaction, const std::shared_ptr<store::Buffer>& buffer);
 
  private:
-  // A stripe's, guarded by its lock.
   struct Scratch;
   struct alignas(64) Part {
     recovery::Journal* journal = nullptr;
-    // What was changed in the section under way.
+    // What the transaction has changed so far.
     std::vector<std::shared_ptr<session::Array>> arrays;
     std::vector<std::shared_ptr<Task>> tasks;
     std::vector<std::shared_ptr<Replay>> replays;  // new
     std::shared_ptr<DeadRecords> dead_replays;
     std::unique_ptr<Scratch> scratch;
   };
-  Part& PartOf(const TenantId& tenant);
-  void WriteChanges();
-  void WriteChanges(int stripe);
-  void WriteBuffers(int stripe, Part& part);
-  void WriteCommon();
-  void RecordTask(const std::shared_ptr<Task>& task);
+  Part& PartOf(TenantTransaction& transaction, const TenantId& tenant);
+  void WriteChanges(TenantTransaction& transaction);
+  void WriteChanges(TenantTransaction& transaction, int partition);
+  void WriteBuffers(int partition, Part& part);
+  void WriteCommon(GlobalTransaction& transaction);
+  void RecordTask(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   void Write(const session::Array& array, Part& part);
   static void Write(store::Buffer& buffer, Part& part);
   void Write(Task& task, Part& part);
@@ -145,8 +145,8 @@ class Recorder : public session::Catalogue::Observer {
   keeper::Keeper* keeper_ = nullptr;
   std::unique_ptr<recovery::Journals> journals_;
   std::atomic<uint64_t> last_id_{0};
-  std::array<Part, kNumStripes> parts_;
-  // Of a section of all.
+  PerPartition<Part> parts_;
+  // Changes of a global transaction.
   uint64_t touched_ = 0;               // whose tenants' things it changed, one bit each
   std::vector<std::string> removals_;  // descriptors of no use after the commit
   bool disk_read_ = false;

@@ -18,6 +18,7 @@
 #include "server/scheduler/describe.h"
 #include "server/scheduler/durability.h"
 #include "server/scheduler/record_convert.h"
+#include "server/scheduler/recorder.h"
 #include "server/session/resource_name.h"
 #include "server/store/spill_file.h"
 #include "server/wire/status_page.h"
@@ -92,16 +93,16 @@ bool Recovery::Run(keeper::Keeper* keeper, std::vector<NamedFd> kept) {
   }
   EndOldWorkers();
   {
-    Locked lock(core_);
-    core_.recorder.Start(keeper_, *std::move(journals), books_.last_id);
-    RestoreThings();
+    GlobalTransaction transaction(core_);
+    core_.recorder->Start(keeper_, *std::move(journals), books_.last_id);
+    RestoreThings(transaction);
   }
   STRIDE_CRASH_POINT("recovery.things");
   RestoreJobs();
   {
-    Locked lock(core_);
-    for (const auto& task : resumed_) parts_.scheduler->Resume(task);
-    core_.recorder.Recovered();
+    GlobalTransaction transaction(core_);
+    for (const auto& task : resumed_) parts_.scheduler->Resume(transaction, task);
+    core_.recorder->Recovered(transaction);
   }
   parts_.jobs->UpdateAll();
   STRIDE_CRASH_POINT("recovery.end");
@@ -118,47 +119,7 @@ absl::StatusOr<std::unique_ptr<recovery::Journals>> Recovery::OpenJournals() {
   if ((*journals)->common().CountAttempt() > kMaxAttempts)
     return absl::DataLossError("no daemon survived the recovery from the journal");
   if (absl::Status status = Read(**journals); !status.ok()) return status;
-  if (!(*journals)->of_one()) return journals;
-  const std::map<uint64_t, std::string> owners = Owners();
-  absl::Status dealt = (*journals)->DealOut([&](uint64_t key) {
-    auto owner = owners.find(key);
-    return owner != owners.end() ? StripeOf(TenantId{owner->second}) : recovery::Journals::kNobody;
-  });
-  if (!dealt.ok()) return dealt;
   return journals;
-}
-
-// The tenant of each record, by key. Those of nothing that is there have none.
-std::map<uint64_t, std::string> Recovery::Owners() const {
-  std::map<uint64_t, std::string> owners;
-  auto add = [&](Kind kind, const auto& records) {
-    for (const auto& [id, record] : records) owners[Key(kind, id)] = record.tenant();
-  };
-  add(Kind::kSession, books_.sessions);
-  add(Kind::kArray, books_.arrays);
-  add(Kind::kBuffer, books_.buffers);
-  add(Kind::kArena, books_.arenas);
-  add(Kind::kWorker, books_.workers);
-  add(Kind::kTask, books_.tasks);
-  add(Kind::kJob, books_.jobs);
-  add(Kind::kModule, books_.modules);
-  add(Kind::kFunction, books_.functions);
-  add(Kind::kProgram, books_.programs);
-  for (const auto& [id, record] : books_.buffers)
-    owners[Key(Kind::kInlineBytes, id)] = record.tenant();
-  for (const auto& [id, record] : books_.tasks) {
-    owners[Key(Kind::kDispatch, id)] = record.tenant();
-    if (record.replay() != 0) owners[Key(Kind::kReplay, record.replay())] = record.tenant();
-  }
-  for (const auto& [id, record] : books_.jobs) {
-    for (uint64_t task : record.tasks()) owners[Key(Kind::kTaskResult, task)] = record.tenant();
-  }
-  // Parts of others once said it of their buffers alone.
-  for (const auto& [id, record] : books_.arrays) {
-    auto buffer = books_.buffers.find(record.buffer());
-    if (buffer != books_.buffers.end()) owners[Key(Kind::kArray, id)] = buffer->second.tenant();
-  }
-  return owners;
 }
 
 // Nothing to go on from, or nothing that can be believed.
@@ -175,8 +136,8 @@ void Recovery::StartAnew(const absl::Status& why) {
         absl::StrCat("nothing will outlive this process: ", journals.status().message()));
     return;
   }
-  Locked lock(core_);
-  core_.recorder.Start(keeper_, *std::move(journals), 0);
+  GlobalTransaction transaction(core_);
+  core_.recorder->Start(keeper_, *std::move(journals), 0);
 }
 
 void Recovery::ForgetDescriptors() {
@@ -185,7 +146,7 @@ void Recovery::ForgetDescriptors() {
                   std::any_of(arenas_.begin(), arenas_.end(), [&](const auto& entry) {
                     return recovery::ArenaName(entry.first) == name;
                   });
-    if (BelongsToJournal(name) && !(in_use && core_.recorder.on())) keeper_->Remove(name);
+    if (BelongsToJournal(name) && !(in_use && core_.recorder->on())) keeper_->Remove(name);
   }
   fds_.clear();
 }
@@ -279,27 +240,29 @@ void Recovery::EndOldWorkers() {
   }
 }
 
-void Recovery::RestoreThings() {
-  RestoreArenas();
+void Recovery::RestoreThings(GlobalTransaction& transaction) {
+  RestoreArenas(transaction);
   RestoreBuffers();
-  RestoreSessions();
-  RestoreArrays();
+  RestoreSessions(transaction);
+  RestoreArrays(transaction);
   SpoilWhatNobodyFills();
-  if (core_.durability != nullptr) core_.durability->RestoreLoads();
-  for (const auto& [id, record] : books_.modules) parts_.modules->Restore(id, record);
-  for (const auto& [id, record] : books_.functions) parts_.functions->Restore(id, record);
-  for (const auto& [id, record] : books_.programs) parts_.programs->Restore(id, record);
-  AbandonUnacceptedJobs();
+  if (core_.durability != nullptr) core_.durability->RestoreLoads(transaction);
+  for (const auto& [id, record] : books_.modules) parts_.modules->Restore(transaction, id, record);
+  for (const auto& [id, record] : books_.functions)
+    parts_.functions->Restore(transaction, id, record);
+  for (const auto& [id, record] : books_.programs)
+    parts_.programs->Restore(transaction, id, record);
+  AbandonUnacceptedJobs(transaction);
   JudgeTasks();
-  RestoreTasks();
+  RestoreTasks(transaction);
   SpoilWhatIsGone();
   for (const auto& [id, record] : books_.workers)
-    core_.recorder.WorkerGone(TenantId{record.tenant()}, id);
+    core_.recorder->WorkerGone(transaction, TenantId{record.tenant()}, id);
   parts_.operations->GoOnFrom(books_.last_task + 1);
   buffers_.clear();  // what nobody uses ends here, and with it its record
 }
 
-void Recovery::RestoreArenas() {
+void Recovery::RestoreArenas(GlobalTransaction& transaction) {
   for (const auto& [id, record] : books_.arenas) {
     int device = core_.PlaceIndex(record.device());
     auto fd = fds_.find(recovery::ArenaName(id));
@@ -315,15 +278,15 @@ void Recovery::RestoreArenas() {
       if (there) map = *std::move(mapped);
     }
     if (!there) {
-      core_.recorder.Erase(TenantId{record.tenant()}, Kind::kArena, id);
+      core_.recorder->Erase(transaction, TenantId{record.tenant()}, Kind::kArena, id);
       continue;
     }
     auto arena =
         std::make_shared<store::Arena>(id, record.size(), std::move(fd->second), std::move(map));
     arena->alone = record.alone();
     arena->num_blocks = UINT64_MAX;  // not known
-    Lane& lane = parts_.scheduler->LaneFor(TenantId{record.tenant()}, device);
-    parts_.scheduler->memory().Restore(lane, arena);
+    Lane& lane = parts_.scheduler->LaneFor(transaction, TenantId{record.tenant()}, device);
+    parts_.scheduler->memory().Restore(transaction, lane, arena);
     arenas_[id] = arena;
     arena_device_[id] = device;
   }
@@ -356,7 +319,7 @@ void Recovery::RestoreBuffers() {
   }
 }
 
-void Recovery::RestoreSessions() {
+void Recovery::RestoreSessions(GlobalTransaction& transaction) {
   for (const auto& [id, record] : books_.sessions) {
     auto session = std::make_shared<session::Session>();
     session->record = id;
@@ -368,7 +331,7 @@ void Recovery::RestoreSessions() {
     session->expire_time = core_.Now() + session->ttl;
     session->num_pins = record.of_job() ? 1 : 0;
     sessions_[{record.tenant(), record.id()}] = session;
-    core_.catalogue.Restore(session);
+    core_.catalogue.Restore(transaction, session);
   }
 }
 
@@ -396,21 +359,23 @@ void Recovery::RestoreShards(const recovery::ShardsRecord& record, session::Arra
   }
 }
 
-void Recovery::RestoreArrays() {
+void Recovery::RestoreArrays(GlobalTransaction& transaction) {
   // Those without a name are parts of others.
   for (const auto& [id, record] : books_.arrays) {
-    if (record.name().empty()) RestoreArray(id, record);
+    if (record.name().empty()) RestoreArray(transaction, id, record);
   }
   for (const auto& [id, record] : books_.arrays) {
-    if (!record.name().empty()) RestoreArray(id, record);
+    if (!record.name().empty()) RestoreArray(transaction, id, record);
   }
   for (const auto& [id, part] : array_parts_) {
-    if (part.use_count() == 1) core_.recorder.Erase(part->tenant, Kind::kArray, id);  // of nothing
+    if (part.use_count() == 1)
+      core_.recorder->Erase(transaction, part->tenant, Kind::kArray, id);  // of nothing
   }
   array_parts_.clear();
 }
 
-void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
+void Recovery::RestoreArray(GlobalTransaction& transaction, uint64_t id,
+                            const recovery::ArrayRecord& record) {
   auto array = MakePooled<session::Array>();
   array->record = id;
   array->tenant = TenantId{record.tenant()};
@@ -433,17 +398,17 @@ void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
   if (!there && array->error.ok()) array->error = DataLost();
   if (record.name().empty()) {
     array_parts_[id] = array;
-    RestoreUpload(record, array);
+    RestoreUpload(transaction, record, array);
     return;
   }
   auto name = session::ParseArrayName(record.name(), "name");
   absl::Status added = name.status();
   if (added.ok()) {
-    added = core_.catalogue.AddArray(array->tenant, *name, array, core_.Now(),
+    added = core_.catalogue.AddArray(transaction, array->tenant, *name, array, core_.Now(),
                                      session::Catalogue::Quota::kExempt);
   }
   if (!added.ok()) {
-    core_.recorder.Erase(array->tenant, Kind::kArray, id);
+    core_.recorder->Erase(transaction, array->tenant, Kind::kArray, id);
     return;
   }
   if (!name->session.empty() && array->buffer != nullptr && !array->buffer->replicas.empty() &&
@@ -453,23 +418,23 @@ void Recovery::RestoreArray(uint64_t id, const recovery::ArrayRecord& record) {
       session->second->home_device = array->buffer->replicas.begin()->first;
   }
   arrays_[id] = array;
-  RestoreUpload(record, array);
+  RestoreUpload(transaction, record, array);
 }
 
-void Recovery::RestoreUpload(const recovery::ArrayRecord& record,
+void Recovery::RestoreUpload(GlobalTransaction& transaction, const recovery::ArrayRecord& record,
                              const std::shared_ptr<session::Array>& array) {
   int device = core_.PlaceIndex(record.receiving().device());
   if (!record.has_receiving() || array->buffer == nullptr) return;
   if (device < 0) {
     array->buffer->Spoil(DataLost());
   } else {
-    parts_.arrays->RestoreReceiving(array, device, record.receiving());
+    parts_.arrays->RestoreReceiving(transaction, array, device, record.receiving());
   }
 }
 
 // A job is accepted once its own record is there. What had been made for it by then is undone, so
 // that its client can ask again.
-void Recovery::AbandonUnacceptedJobs() {
+void Recovery::AbandonUnacceptedJobs(GlobalTransaction& transaction) {
   auto accepted = [&](const recovery::SessionRecord& session) {
     return std::any_of(books_.jobs.begin(), books_.jobs.end(), [&](const auto& job) {
       return job.second.tenant() == session.tenant() &&
@@ -492,14 +457,14 @@ void Recovery::AbandonUnacceptedJobs() {
         for (auto& [array_id, array] : arrays_) {
           auto name = session::ParseArrayName(array->name.ToString(), "name");
           if (array->buffer == buffer->second && name.ok() && name->session.empty())
-            core_.catalogue.RemoveArray(tenant, *name, core_.Now()).IgnoreError();
+            core_.catalogue.RemoveArray(transaction, tenant, *name, core_.Now()).IgnoreError();
         }
       }
-      core_.recorder.Erase(tenant, Kind::kTask, task->first);
-      core_.recorder.Erase(tenant, Kind::kDispatch, task->first);
+      core_.recorder->Erase(transaction, tenant, Kind::kTask, task->first);
+      core_.recorder->Erase(transaction, tenant, Kind::kDispatch, task->first);
       task = books_.tasks.erase(task);
     }
-    core_.catalogue.DeleteSession(tenant, session.id());
+    core_.catalogue.DeleteSession(transaction, tenant, session.id());
   }
 }
 
@@ -572,7 +537,7 @@ absl::Status Recovery::InputError(uint64_t id) const {
 }
 
 // Takes it out of the books. `status` is for what it wrote, as far as that is in doubt.
-void Recovery::End(uint64_t id, const absl::Status& status) {
+void Recovery::End(GlobalTransaction& transaction, uint64_t id, const absl::Status& status) {
   const recovery::TaskRecord& record = books_.tasks.at(id);
   auto dispatch = books_.dispatches.find(id);
   for (int i = 0; !status.ok() && i < record.uses_size(); ++i) {
@@ -583,8 +548,8 @@ void Recovery::End(uint64_t id, const absl::Status& status) {
     if (spoiled && buffer != buffers_.end()) buffer->second->Spoil(status);
   }
   const TenantId tenant{record.tenant()};
-  core_.recorder.Erase(tenant, Kind::kTask, id);
-  core_.recorder.Erase(tenant, Kind::kDispatch, id);
+  core_.recorder->Erase(transaction, tenant, Kind::kTask, id);
+  core_.recorder->Erase(transaction, tenant, Kind::kDispatch, id);
   if (!record.of_job()) return;
   recovery::TaskResultRecord& result = books_.results[id];
   if (!status.ok()) SetStatus(status, result.mutable_status());
@@ -592,11 +557,11 @@ void Recovery::End(uint64_t id, const absl::Status& status) {
   result.set_end_time(ToRecord(core_.Now()));
   if (dispatch != books_.dispatches.end())
     result.set_dispatch_time(dispatch->second.dispatch_time());
-  core_.recorder.Set(tenant, Kind::kTaskResult, id, result);
+  core_.recorder->Set(transaction, tenant, Kind::kTaskResult, id, result);
 }
 
-std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord& record,
-                                         absl::Status* error) {
+std::shared_ptr<Task> Recovery::MakeTask(GlobalTransaction& transaction, uint64_t id,
+                                         const recovery::TaskRecord& record, absl::Status* error) {
   auto task = MakePooled<Task>();
   task->id = id;
   task->tenant = TenantId{record.tenant()};
@@ -614,7 +579,7 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
   plan.flops = record.flops();
   plan.required_kind = record.required_kind();
   if (record.replay() != 0) {
-    task->replay = FindReplay(task->tenant, record.replay());
+    task->replay = FindReplay(transaction, task->tenant, record.replay());
     if (task->replay == nullptr) {
       *error = DataLost();
     } else {
@@ -665,34 +630,37 @@ std::shared_ptr<Task> Recovery::MakeTask(uint64_t id, const recovery::TaskRecord
 }
 
 // One for all tasks that name it, and in the books for as long as they need it.
-std::shared_ptr<Replay> Recovery::FindReplay(const TenantId& tenant, uint64_t record) {
+std::shared_ptr<Replay> Recovery::FindReplay(GlobalTransaction& transaction, const TenantId& tenant,
+                                             uint64_t record) {
   std::shared_ptr<Replay>& replay = replays_[record];
   auto found = books_.replays.find(record);
   if (replay == nullptr && found != books_.replays.end()) {
-    replay = std::make_shared<Replay>(core_.recorder.NewId(), GraphFrom(found->second));
-    core_.recorder.Adopt(tenant, *replay, record);
+    replay = std::make_shared<Replay>(core_.recorder->NewId(), GraphFrom(found->second));
+    core_.recorder->Adopt(transaction, tenant, *replay, record);
   }
   return replay;
 }
 
-void Recovery::RestoreTasks() {
+void Recovery::RestoreTasks(GlobalTransaction& transaction) {
   for (const auto& [id, record] : books_.tasks) {
     if (record.bodies()) {
-      End(id, MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
-                        "the daemon ended while the loop or branch was under way; call it again",
-                        {{"operation", record.label()}}));
+      End(transaction, id,
+          MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
+                    "the daemon ended while the loop or branch was under way; call it again",
+                    {{"operation", record.label()}}));
       continue;
     }
     if (fates_[id] != Fate::kAgain) {
-      End(id, fates_[id] == Fate::kDone
-                  ? InputError(id)
-                  : DaemonEnded(record.label(), WritesInPlace(books_.dispatches.at(id))));
+      End(transaction, id,
+          fates_[id] == Fate::kDone
+              ? InputError(id)
+              : DaemonEnded(record.label(), WritesInPlace(books_.dispatches.at(id))));
       continue;
     }
     absl::Status error;
-    std::shared_ptr<Task> task = MakeTask(id, record, &error);
+    std::shared_ptr<Task> task = MakeTask(transaction, id, record, &error);
     if (!error.ok()) {
-      End(id, error);
+      End(transaction, id, error);
       continue;
     }
     auto dispatch = books_.dispatches.find(id);
@@ -701,16 +669,16 @@ void Recovery::RestoreTasks() {
       task->recall = StatusFrom(dispatch->second.recall());
       task->lost_input = StatusFrom(dispatch->second.lost_input());
     }
-    core_.recorder.TakenBack(*task);
+    core_.recorder->TakenBack(transaction, *task);
     for (const Use& use : task->uses) {
       if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
     }
-    parts_.scheduler->Restore(task);
+    parts_.scheduler->Restore(transaction, task);
     tasks_[id] = task;
     resumed_.push_back(task);
   }
   for (const auto& [id, record] : books_.replays) {
-    if (replays_.count(id) == 0) core_.recorder.EraseWherever(Kind::kReplay, id);
+    if (replays_.count(id) == 0) core_.recorder->EraseWherever(transaction, Kind::kReplay, id);
   }
 }
 
@@ -738,9 +706,9 @@ void Recovery::RestoreJobs() {
     parts_.jobs->Restore(id, record, {tasks_, books_.results, arrays_});
     wanted.insert(record.tasks().begin(), record.tasks().end());
   }
-  Locked lock(core_);
+  GlobalTransaction transaction(core_);
   for (const auto& [id, result] : books_.results) {
-    if (wanted.count(id) == 0) core_.recorder.EraseWherever(Kind::kTaskResult, id);
+    if (wanted.count(id) == 0) core_.recorder->EraseWherever(transaction, Kind::kTaskResult, id);
   }
 }
 

@@ -68,31 +68,32 @@ class Recovery {
 
   absl::StatusOr<std::unique_ptr<recovery::Journals>> OpenJournals();
   absl::Status Read(const recovery::Journals& journals);
-  std::map<uint64_t, std::string> Owners() const;
   void StartAnew(const absl::Status& why);
   void EndOldWorkers();
   void ForgetDescriptors();
 
-  void RestoreThings();
-  void RestoreArenas();
+  void RestoreThings(GlobalTransaction& transaction);
+  void RestoreArenas(GlobalTransaction& transaction);
   void RestoreBuffers();
-  void RestoreSessions();
-  void RestoreArrays();
-  void RestoreArray(uint64_t id, const recovery::ArrayRecord& record);
-  void RestoreUpload(const recovery::ArrayRecord& record,
+  void RestoreSessions(GlobalTransaction& transaction);
+  void RestoreArrays(GlobalTransaction& transaction);
+  void RestoreArray(GlobalTransaction& transaction, uint64_t id,
+                    const recovery::ArrayRecord& record);
+  void RestoreUpload(GlobalTransaction& transaction, const recovery::ArrayRecord& record,
                      const std::shared_ptr<session::Array>& array);
   void RestoreShards(const recovery::ShardsRecord& record, session::Array& array);
-  void AbandonUnacceptedJobs();
+  void AbandonUnacceptedJobs(GlobalTransaction& transaction);
   void JudgeTasks();
   QueuedTask AsQueued(uint64_t id) const;
   bool Repeatable(const recovery::DispatchRecord& dispatch) const;
   bool WasRunning(const recovery::DispatchRecord& dispatch) const;
-  void RestoreTasks();
-  std::shared_ptr<Replay> FindReplay(const TenantId& tenant, uint64_t record);
-  std::shared_ptr<Task> MakeTask(uint64_t id, const recovery::TaskRecord& record,
-                                 absl::Status* error);
+  void RestoreTasks(GlobalTransaction& transaction);
+  std::shared_ptr<Replay> FindReplay(GlobalTransaction& transaction, const TenantId& tenant,
+                                     uint64_t record);
+  std::shared_ptr<Task> MakeTask(GlobalTransaction& transaction, uint64_t id,
+                                 const recovery::TaskRecord& record, absl::Status* error);
   absl::Status InputError(uint64_t id) const;
-  void End(uint64_t id, const absl::Status& status);
+  void End(GlobalTransaction& transaction, uint64_t id, const absl::Status& status);
   void SpoilWhatNobodyFills();
   void SpoilWhatIsGone();
   void RestoreJobs();

@@ -88,8 +88,8 @@ Regions::~Regions() {
 }
 
 absl::Status Regions::CheckSession(const TenantId& tenant, const std::string& id) {
-  Locked lock(*core_, tenant);
-  return core_->catalogue.FindSession(tenant, id, core_->Now()).status();
+  TenantTransaction transaction(*core_, tenant);
+  return core_->catalogue.FindSession(transaction, tenant, id, core_->Now()).status();
 }
 
 absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
@@ -116,8 +116,8 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
   const SteadyTime expire_time = core_->Now() + ticket_life_;
   SetTimestamp(expire_time, response.mutable_expire_time());
   std::shared_ptr<Region> region;  // goes after the locks where the session has ended meanwhile
-  Locked lock(*core_, tenant);
-  auto still = core_->catalogue.FindSession(tenant, *session, core_->Now());
+  TenantTransaction transaction(*core_, tenant);
+  auto still = core_->catalogue.FindSession(transaction, tenant, *session, core_->Now());
   absl::MutexLock mine(&mutex_);
   region = std::make_shared<Region>(++last_id_, response.region().name(), tenant, *session,
                                     *std::move(memory), *std::move(place));
@@ -172,7 +172,7 @@ absl::Status Regions::Delete(const TenantId& tenant, const std::string& name) {
   return regions_.erase(name) > 0 ? absl::OkStatus() : NoSuchRegion(name);
 }
 
-void Regions::Removed(session::Session& session) {
+void Regions::Removed(GlobalTransaction& transaction, session::Session& session) {
   absl::MutexLock lock(&mutex_);
   const std::string prefix = absl::StrCat("sessions/", session.id, "/");
   for (auto it = regions_.lower_bound(prefix);

@@ -33,7 +33,7 @@ class Regions : public session::Catalogue::Observer {
       : core_(core), ticket_life_(ticket_life) {}
   ~Regions();
 
-  // All but `socket_path`. Counts the bytes first, then takes them, without the engine's lock.
+  // All but `socket_path`. Counts the bytes first, then takes them, without a transaction.
   absl::StatusOr<v1::CreateRegionResponse> Create(const TenantId& tenant,
                                                   const v1::CreateRegionRequest& request);
   absl::Status Delete(const TenantId& tenant, const std::string& name);
@@ -52,11 +52,11 @@ class Regions : public session::Catalogue::Observer {
   int64_t bytes() const;
   int64_t bytes(const TenantId& tenant) const;
 
-  // --- the catalogue's; caller holds the lock ---
-  void Added(session::Session&) override {}
-  void Removed(session::Session& session) override;
-  void Added(const std::shared_ptr<session::Array>&) override {}
-  void Removed(session::Array&) override {}
+  // --- for the catalogue ---
+  void Added(GlobalTransaction&, session::Session&) override {}
+  void Removed(GlobalTransaction& transaction, session::Session& session) override;
+  void Added(TenantTransaction&, const std::shared_ptr<session::Array>&) override {}
+  void Removed(TenantTransaction&, session::Array&) override {}
 
  private:
   // What regions take. Outlives this in the places that it gave.
@@ -82,7 +82,7 @@ class Regions : public session::Catalogue::Observer {
   Core* const core_;
   const absl::Duration ticket_life_;
   const std::shared_ptr<Books> books_ = std::make_shared<Books>();
-  // Taken under the engine's lock, never the other way round.
+  // Taken inside a transaction, never around one.
   mutable absl::Mutex mutex_;
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::shared_ptr<Region>> regions_ ABSL_GUARDED_BY(mutex_);  // by name

@@ -38,7 +38,7 @@ class DeadRecords {
 };
 
 // What the tasks that replay one plan of a program share. Lives as long as the plan or a task needs
-// it; workers are told to forget it afterwards. Members are guarded by the engine's lock, but for
+// it; workers are told to forget it afterwards. The tenant's transactions guard members, but for
 // those that are const.
 struct Replay {
   Replay(uint64_t id, ops::ProgramGraph graph) : id(id), graph(std::move(graph)) {}

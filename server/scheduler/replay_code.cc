@@ -14,11 +14,11 @@ using Module = std::shared_ptr<const broker::CompiledModule>;
 
 // All of its code, for the target of the device, or code that the product brings; the first task to
 // come has it compiled or read.
-bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
+bool Scheduler::HaveReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   const std::string& target = task->lane->description.target();
   if (auto found = task->replay->ready.find(target); found != task->replay->ready.end()) {
     NoteReplayByBlocks(*task, target, found->second->elements_by_blocks);
-    return TakeReplay(task, found->second);
+    return TakeReplay(transaction, task, found->second);
   }
   if (std::exchange(task->compile_requested, true)) return false;
   task->compile_start = core_->Now();
@@ -34,7 +34,8 @@ bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
     }
   }
   CompileAll(task->tenant, target, std::move(wanted), /*later=*/false,
-             [this, task, target, tier](std::vector<Module> modules, absl::Status error) {
+             [this, task, target, tier](TenantTransaction& transaction, std::vector<Module> modules,
+                                        absl::Status error) {
                task->compile_requested = false;
                task->compile_end = core_->Now();
                if (task->state != TaskState::kPreparing) return;
@@ -45,24 +46,24 @@ bool Scheduler::HaveReplay(const std::shared_ptr<Task>& task) {
                    error.ok() ? MakeReady(task->replay->graph, std::move(modules), *tier)
                               : absl::StatusOr<Replay::Ready>(error);
                if (!ready.ok()) {
-                 EndUnrun(task, ready.status());
+                 EndUnrun(transaction, task, ready.status());
                  return;
                }
                task->replay->ready[target] =
                    std::make_shared<const Replay::Ready>(*std::move(ready));
-               Prepare(task);
+               Prepare(transaction, task);
              });
   return false;
 }
 
-bool Scheduler::TakeReplay(const std::shared_ptr<Task>& task,
+bool Scheduler::TakeReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                            std::shared_ptr<const Replay::Ready> ready) {
   task->ready = std::move(ready);
   // Until now every array that a kernel gets counted as written.
   for (size_t i = 0; i < task->ready->written.size(); ++i)
     task->uses[i].write = task->ready->written[i];
   if (!WritesHeld(*task)) return true;
-  EndUnrun(task, WritesInputOfBody(*task));
+  EndUnrun(transaction, task, WritesInputOfBody(*task));
   return false;
 }
 
@@ -101,7 +102,8 @@ void Scheduler::NoteReplayByBlocks(const Task& task, const std::string& target, 
   std::vector<const wire::Code*> wanted;
   for (const wire::Code& code : task.replay->graph.codes) wanted.push_back(&code);
   CompileAll(task.tenant, target, std::move(wanted), /*later=*/true,
-             [replay = task.replay, target](std::vector<Module> modules, absl::Status error) {
+             [replay = task.replay, target](TenantTransaction&, std::vector<Module> modules,
+                                            absl::Status error) {
                if (absl::IsUnavailable(error)) {  // much is to be compiled: later
                  replay->by_blocks[target] = {};
                } else if (error.ok()) {
@@ -125,14 +127,14 @@ void Scheduler::CompileAll(const TenantId& tenant, const std::string& target,
   pending->left = codes.size() + 1;
   pending->done = std::move(done);
   auto one_ended = [this, tenant, pending](size_t index, absl::StatusOr<Module> module) {
-    Locked lock(*core_, tenant);
+    TenantTransaction transaction(*core_, tenant);
     pending->first_error.Update(module.status());
     if (module.ok() && index < pending->modules.size())
       pending->modules[index] = *std::move(module);
     if (--pending->left > 0) return;
-    pending->done(std::move(pending->modules), pending->first_error);
+    pending->done(transaction, std::move(pending->modules), pending->first_error);
   };
-  // Off the lock: the compiler may call back at once.
+  // After the transaction: the compiler may call back at once.
   core_->executor.Run([this, tenant, target, later, one_ended, codes = std::move(codes)] {
     broker::Compiler& compiler = core_->broker->compiler();
     for (size_t i = 0; i < codes.size(); ++i) {

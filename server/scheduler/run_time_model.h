@@ -10,7 +10,7 @@
 namespace stride::scheduler {
 
 // Expected run times from measured ones. Work is alike when its code is the same and its size is of
-// the same power of two. Guarded by the engine's lock.
+// the same power of two. Not thread-safe.
 class RunTimeModel {
  public:
   // Seconds on this device: the moving average of earlier runs, or at first what memory bandwidth

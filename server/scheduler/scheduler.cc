@@ -12,6 +12,7 @@
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/links.h"
 #include "server/scheduler/placement.h"
+#include "server/scheduler/recorder.h"
 
 namespace stride::scheduler {
 namespace {
@@ -34,18 +35,25 @@ absl::Status CancelledStatus(std::string_view text) {
 Scheduler::Scheduler(Core* core)
     : core_(core),
       lanes_(core),
-      memory_(core, &lanes_,
-              {.changed = [this](Lane&) { MemoryChanged(); },
-               .give_way = [this](const Lane& lane,
-                                  std::optional<int> device) { return GiveWay(device, &lane); }}),
-      health_(core, {.changed = [this](int device) { HealthChanged(device); },
-                     .give_way = [this](int device) { return GiveWay(device); },
-                     .tried = [this](int device) { CanaryEnded(device); }}),
+      memory_(
+          core, &lanes_,
+          {.changed = [this](GlobalTransaction& transaction, Lane&) { MemoryChanged(transaction); },
+           .give_way =
+               [this](GlobalTransaction& transaction, const Lane& lane, std::optional<int> device) {
+                 return GiveWay(transaction, device, &lane);
+               }}),
+      health_(core, {.changed = [this](GlobalTransaction& transaction,
+                                       int device) { HealthChanged(transaction, device); },
+                     .give_way = [this](GlobalTransaction& transaction,
+                                        int device) { return GiveWay(transaction, device); },
+                     .tried = [this](GlobalTransaction& transaction,
+                                     int device) { CanaryEnded(transaction, device); }}),
       seats_(static_cast<int>(core->broker->devices().size()),
              {.at_once = core->options.max_starts}),
       costs_(static_cast<int>(core->broker->devices().size())),
       device_used_before_(core->broker->devices().size()),
       spilling_(core->num_places()) {
+  core->settle = [this](TenantTransaction& transaction) { Settle(transaction); };
   for (size_t i = 0; i < core->broker->devices().size(); ++i) {
     turns_.emplace_back(FairShare::Options{.quantum = core->options.fair_quantum,
                                            .yield_after = core->options.fair_quantum / kYieldPart,
@@ -53,7 +61,7 @@ Scheduler::Scheduler(Core* core)
   }
 }
 
-absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
+absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                                 const std::shared_ptr<Task>& after) {
   // Reading what accepted work made is part of that work.
   bool only_reads = task->host_access && std::none_of(task->uses.begin(), task->uses.end(),
@@ -62,7 +70,7 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }
-  const int unfinished = num_unfinished(task->tenant);
+  const int unfinished = num_unfinished(transaction, task->tenant);
   const int64_t limit = core_->accounts->MaxOperations(task->tenant);
   if (unfinished >= limit && !task->piece) {
     return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, task->tenant.value,
@@ -70,53 +78,53 @@ absl::Status Scheduler::Enqueue(const std::shared_ptr<Task>& task,
                          {.quota = "operations", .limit = limit, .used = unfinished, .asked = 1},
                          absl::Milliseconds(100));
   }
-  AddUnfinished(task);
+  AddUnfinished(transaction, task);
   task->submit_time = core_->Now();
-  if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(*task);
-  core_->recorder.Accepted(task);
+  if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(transaction, *task);
+  core_->recorder->Accepted(transaction, task);
   if (after != nullptr) LinkBehind(task, after);
-  task->order = ++StripeFor(task->tenant).last_order;
+  task->order = ++Mine(transaction, task->tenant).last_order;
   RegisterAccesses(task);
-  WatchDeadline(*task);
-  Evaluate(task);
+  WatchDeadline(transaction, *task);
+  Evaluate(transaction, task);
   return absl::OkStatus();
 }
 
-void Scheduler::Restore(const std::shared_ptr<Task>& task) {
-  AddUnfinished(task);
-  task->order = ++StripeFor(task->tenant).last_order;
+void Scheduler::Restore(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) {
+  AddUnfinished(transaction, task);
+  task->order = ++Mine(transaction, task->tenant).last_order;
   RegisterAccesses(task);
-  WatchDeadline(*task);
+  WatchDeadline(transaction, *task);
 }
 
-void Scheduler::Resume(const std::shared_ptr<Task>& task) {
+void Scheduler::Resume(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kWaiting && !task->recall.ok()) {
-    EndUnrun(task, task->recall);
+    EndUnrun(transaction, task, task->recall);
   } else {
-    Evaluate(task);
+    Evaluate(transaction, task);
   }
 }
 
-void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
+void Scheduler::Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   // What is being prepared behind a task that failed need not wait for its code to be compiled.
   bool undispatched = task->state == TaskState::kWaiting || task->state == TaskState::kPreparing;
   if (!undispatched) return;
   if (absl::Status error = FirstInputError(*task); !error.ok()) {
-    EndUnrun(task, error);
+    EndUnrun(transaction, task, error);
     return;
   }
   if (task->state == TaskState::kPreparing) return;
   if (task->host_access) {
-    if (!task->pending.empty() || WaitsForCopy(task)) return;
-    SetState(*task, TaskState::kDispatched);
-    Hold(*task);
-    ContentChanges(*task);
+    if (!task->pending.empty() || WaitsForCopy(transaction, task)) return;
+    SetState(transaction, *task, TaskState::kDispatched);
+    Hold(transaction, *task);
+    ContentChanges(transaction, *task);
     if (task->granted != nullptr)
-      core_->Defer([granted = std::move(task->granted)] { (*granted)(); });
+      transaction.Defer([granted = std::move(task->granted)] { (*granted)(); });
     return;
   }
   if (task->bodies != nullptr) {
-    if (task->pending.empty()) BeginBodies(task);
+    if (task->pending.empty()) BeginBodies(transaction, task);
     return;
   }
   Lane* via = nullptr;
@@ -131,15 +139,15 @@ void Scheduler::Evaluate(const std::shared_ptr<Task>& task) {
     bool fits = !task->drop_other_replicas && via->tenant == task->tenant &&
                 health_.Serves(via->device) && MayRunOn(*task, via->device);
     if (!fits) return;
-    Place(task, *via);
+    Place(transaction, task, *via);
     return;
   }
-  int device = Choose(*task);
+  int device = Choose(transaction, *task);
   if (device < 0) {
-    EndUnrun(task, NoDeviceFor(*task));
+    EndUnrun(transaction, task, NoDeviceFor(*task));
     return;
   }
-  Place(task, LaneFor(task->tenant, device));
+  Place(transaction, task, LaneFor(transaction, task->tenant, device));
 }
 
 namespace {
@@ -166,15 +174,15 @@ bool Scheduler::MayRunOn(const Task& task, int device) const {
          (kind.empty() || kind == core_->broker->devices()[device].kind());
 }
 
-double Scheduler::QueueSeconds(int device) const {
-  const DeviceChange* change = core_->section().FindChange(device);
+double Scheduler::QueueSeconds(TenantTransaction& transaction, int device) const {
+  const DeviceChange* change = transaction.FindChange(device);
   const int64_t here = change != nullptr ? change->queue_nanoseconds : 0;
   return account(device).queue_seconds() + 1e-9 * static_cast<double>(here);
 }
 
-int Scheduler::Choose(const Task& task) {
+int Scheduler::Choose(TenantTransaction& transaction, const Task& task) {
   const auto& devices = core_->broker->devices();
-  const RunTimeModel& model = StripeFor(task.tenant).model;
+  const RunTimeModel& model = Mine(transaction, task.tenant).model;
   std::vector<Candidate> candidates;
   // A session's arrays start out together: its home device comes first among equals, otherwise the
   // devices take turns.
@@ -187,7 +195,7 @@ int Scheduler::Choose(const Task& task) {
     Candidate candidate;
     candidate.device = index;
     candidate.suitable = health_.Serves(index) && MayRunOn(task, index);
-    candidate.queued_seconds = QueueSeconds(index);
+    candidate.queued_seconds = QueueSeconds(transaction, index);
     candidate.run_seconds = model.Estimate(device, CodeKeyOf(task), task.plan());
     double rate = std::max(1e8, device.transfer_bytes_per_second());
     for (const Use& use : task.uses) {
@@ -201,25 +209,26 @@ int Scheduler::Choose(const Task& task) {
   return ChooseDevice(candidates);
 }
 
-void Scheduler::Place(const std::shared_ptr<Task>& task, Lane& lane) {
+void Scheduler::Place(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                      Lane& lane) {
   task->lane = &lane;
-  task->estimate_seconds = ExpectedSeconds(*task, lane);
-  DeviceChange& account = core_->section().ChangeOf(lane.device);
+  task->estimate_seconds = ExpectedSeconds(transaction, *task, lane);
+  DeviceChange& account = transaction.ChangeOf(lane.device);
   account.queue_nanoseconds += Nanoseconds(task->estimate_seconds);
   ++account.queue_depth;
   lane.preparing.Add(*task);
   lane.last_used = core_->Now();
   if (task->session != nullptr && task->session->home_device < 0)
     task->session->home_device = lane.device;
-  SetState(*task, TaskState::kPreparing);
-  Prepare(task);
+  SetState(transaction, *task, TaskState::kPreparing);
+  Prepare(transaction, task);
 }
 
-void Scheduler::Unplace(Task& task) {
-  LetGo(task);
+void Scheduler::Unplace(TenantTransaction& transaction, Task& task) {
+  LetGo(transaction, task);
   if (task.lane == nullptr) return;
-  LeaveMemoryQueue(task);
-  DeviceChange& account = core_->section().ChangeOf(task.lane->device);
+  LeaveMemoryQueue(transaction, task);
+  DeviceChange& account = transaction.ChangeOf(task.lane->device);
   account.queue_nanoseconds -= Nanoseconds(task.estimate_seconds);
   --account.queue_depth;
   task.lane->last_used = core_->Now();
@@ -234,35 +243,37 @@ void Scheduler::Unplace(Task& task) {
   task.lane = nullptr;
 }
 
-void Scheduler::Finish(const std::shared_ptr<Task>& task, absl::Status status) {
+void Scheduler::Finish(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                       absl::Status status) {
   if (task->state == TaskState::kDone) return;
-  Complete(task, std::move(status));
+  Complete(transaction, task, std::move(status));
 }
 
-void Scheduler::Cancel(const std::shared_ptr<Task>& task) {
+void Scheduler::Cancel(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (task->state == TaskState::kDone) return;
   if (task->stream != nullptr) {
-    StopStream(task, CancelledStatus("the operation was cancelled while it ran"));
+    StopStream(transaction, task, CancelledStatus("the operation was cancelled while it ran"));
   } else if (task->state == TaskState::kDispatched && !task->host_access) {
-    Stop(task, CancelledStatus("the operation was cancelled before it ran"),
+    Stop(transaction, task, CancelledStatus("the operation was cancelled before it ran"),
          CancelledStatus("the operation was cancelled while it ran"));
   } else if (task->host_access) {
-    Complete(task, CancelledStatus("the operation was cancelled before it ended"));
+    Complete(transaction, task, CancelledStatus("the operation was cancelled before it ended"));
   } else {
-    EndUnrun(task, CancelledStatus("the operation was cancelled before it ran"));
+    EndUnrun(transaction, task, CancelledStatus("the operation was cancelled before it ran"));
   }
 }
 
-void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status) {
+void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                         absl::Status status) {
   bool was_dispatched = task->state == TaskState::kDispatched;
   if (Lane* lane = task->lane) {
-    DeviceChange& account = core_->section().ChangeOf(lane->device);
+    DeviceChange& account = transaction.ChangeOf(lane->device);
     if (!task->piece) ++(status.ok() ? account.succeeded : account.failed);
     task->ran_on_device = lane->device;
   }
   if (!task->host_access && !task->piece)
     core_->accounts->AddOperation(task->tenant, task->ran_on_device, status.ok());
-  Unplace(*task);
+  Unplace(transaction, *task);
   if (!status.ok()) {
     for (const Use& use : task->uses) {
       // What a task never touched stays good; what it was to make from nothing never came to be.
@@ -273,62 +284,77 @@ void Scheduler::Complete(const std::shared_ptr<Task>& task, absl::Status status)
   task->end_time = core_->Now();
   task->result = std::move(status);
   TaskList dependents = ReleaseAccesses(*task);
-  if (core_->durability != nullptr && !task->piece) core_->durability->Ended(*task, was_dispatched);
+  if (core_->durability != nullptr && !task->piece)
+    core_->durability->Ended(transaction, *task, was_dispatched);
   task->uses.clear();  // lets go of the buffers
   task->granted = nullptr;
   task->bodies = nullptr;
-  RemoveUnfinished(*task);
-  SetState(*task, TaskState::kDone);
-  core_->Defer([task] {
+  RemoveUnfinished(transaction, *task);
+  SetState(transaction, *task, TaskState::kDone);
+  transaction.Defer([task] {
     task->finished.Notify();
     // Nobody adds to them any more.
     for (auto& callback : task->on_done) callback(task->result);
     task->on_done.clear();
   });
-  if (task->piece && !task->of_body) WakeWaiters();  // Stream::Await
-  // One after another, not one inside another: an error may run down a chain of any length.
-  // Not by insert: into an empty deque that puts them in front, where it takes memory each time.
-  Stripe& stripe = StripeFor(task->tenant);
-  for (auto& dependent : dependents) stripe.freed.push_back(std::move(dependent));
-  if (std::exchange(stripe.evaluating_freed, true)) return;
-  while (!stripe.freed.empty()) {
-    std::shared_ptr<Task> next = std::move(stripe.freed.front());
-    stripe.freed.pop_front();
-    Evaluate(next);
-  }
-  stripe.evaluating_freed = false;
+  if (task->piece && !task->of_body) WakeWaiters(transaction);  // Stream::Await
+  auto& freed = transaction.work().freed;
+  std::move(dependents.begin(), dependents.end(), std::back_inserter(freed));
 }
 
-// Those in Locked::Await look whether what they wait for has come, soon.
-void Scheduler::WakeWaiters() {
-  core_->Defer([core = core_] { Locked lock(*core); });
+void Scheduler::Settle(TenantTransaction& transaction) {
+  TenantTransaction::Work& work = transaction.work();
+  while (!work.empty()) {
+    if (!work.freed.empty()) {
+      // What is evaluated may free more, which comes after it.
+      for (size_t i = 0; i < work.freed.size(); ++i) {
+        const std::shared_ptr<Task> next = std::move(work.freed[i]);
+        Evaluate(transaction, next);
+      }
+      work.freed.clear();
+    } else if (!work.pumped.empty()) {
+      Lane& lane = *work.pumped.front();
+      work.pumped.erase(work.pumped.begin());
+      PumpNow(transaction, lane);
+    } else {
+      const int device = work.devices.front();
+      work.devices.erase(work.devices.begin());
+      GiveTurnsNow(transaction, device);
+    }
+  }
+}
+
+// Threads in GlobalTransaction::Await evaluate their conditions soon.
+void Scheduler::WakeWaiters(TenantTransaction& transaction) {
+  transaction.Defer([core = core_] { GlobalTransaction transaction(*core); });
 }
 
 // To a successor it has begun, in no worker that it knows.
-void Scheduler::BeginBodies(const std::shared_ptr<Task>& task) {
+void Scheduler::BeginBodies(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   task->dispatch_time = core_->Now();
   task->worker_record = 0;
   task->first_sequence = task->last_sequence = 1;
   task->stream = task->bodies;
-  SetState(*task, TaskState::kDispatched);
+  SetState(transaction, *task, TaskState::kDispatched);
   core_->streams.Run([conductor = task->stream] { conductor->Run(); });
 }
 
-void Scheduler::BodiesEnded(const std::shared_ptr<Task>& task, absl::Status status) {
+void Scheduler::BodiesEnded(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                            absl::Status status) {
   if (!task->stop.ok() && !status.ok()) status = task->stop;
   task->stream = nullptr;
   if (task->ran_on_device >= 0 && !task->piece) {
-    DeviceChange& account = core_->section().ChangeOf(task->ran_on_device);
+    DeviceChange& account = transaction.ChangeOf(task->ran_on_device);
     ++(status.ok() ? account.succeeded : account.failed);
   }
-  Complete(task, std::move(status));
+  Complete(transaction, task, std::move(status));
 }
 
-void Scheduler::SetState(Task& task, TaskState state) {
+void Scheduler::SetState(TenantTransaction& transaction, Task& task, TaskState state) {
   task.state = state;
-  if (state != TaskState::kPreparing) core_->recorder.Changed(task);
+  if (state != TaskState::kPreparing) core_->recorder->Changed(transaction, task);
   if (task.observer != nullptr)
-    core_->Defer([observer = *task.observer, state] { observer(state); });
+    transaction.Defer([observer = *task.observer, state] { observer(state); });
 }
 
 int Scheduler::HomeOf(int64_t bytes, int device) const {
@@ -338,55 +364,55 @@ int Scheduler::HomeOf(int64_t bytes, int device) const {
   return device;
 }
 
-int Scheduler::num_unfinished(const TenantId& tenant) const {
-  const std::map<TenantId, int>& unfinished = StripeFor(tenant).unfinished;
+int Scheduler::num_unfinished(TenantTransaction& transaction, const TenantId& tenant) const {
+  const std::map<TenantId, int>& unfinished = Mine(transaction, tenant).unfinished;
   auto it = unfinished.find(tenant);
   return it == unfinished.end() ? 0 : it->second;
 }
 
-void Scheduler::AddUnfinished(const std::shared_ptr<Task>& task) {
-  Stripe& stripe = StripeFor(task->tenant);
-  ++stripe.unfinished[task->tenant];
-  task->unfinished_index = stripe.unfinished_tasks.size();
-  stripe.unfinished_tasks.push_back(task);
-  NoteUnfinished(stripe);
+void Scheduler::AddUnfinished(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  Partition& partition = Mine(transaction, task->tenant);
+  ++partition.unfinished[task->tenant];
+  task->unfinished_index = partition.unfinished_tasks.size();
+  partition.unfinished_tasks.push_back(task);
+  NoteUnfinished(partition);
 }
 
-void Scheduler::RemoveUnfinished(Task& task) {
-  ForgetDeadline(task);
-  Stripe& stripe = StripeFor(task.tenant);
-  auto of_tenant = stripe.unfinished.find(task.tenant);
-  if (--of_tenant->second == 0) stripe.unfinished.erase(of_tenant);
-  std::vector<std::shared_ptr<Task>>& tasks = stripe.unfinished_tasks;
+void Scheduler::RemoveUnfinished(TenantTransaction& transaction, Task& task) {
+  ForgetDeadline(transaction, task);
+  Partition& partition = Mine(transaction, task.tenant);
+  auto of_tenant = partition.unfinished.find(task.tenant);
+  if (--of_tenant->second == 0) partition.unfinished.erase(of_tenant);
+  std::vector<std::shared_ptr<Task>>& tasks = partition.unfinished_tasks;
   std::swap(tasks[task.unfinished_index], tasks.back());
   tasks[task.unfinished_index]->unfinished_index = task.unfinished_index;
   tasks.pop_back();
-  NoteUnfinished(stripe);
-  if (core_->draining && tasks.empty()) WakeWaiters();
+  NoteUnfinished(partition);
+  if (core_->draining && tasks.empty()) WakeWaiters(transaction);
 }
 
-void Scheduler::NoteUnfinished(Stripe& stripe) {
-  stripe.num_unfinished.store(static_cast<int>(stripe.unfinished_tasks.size()),
-                              std::memory_order_relaxed);
+void Scheduler::NoteUnfinished(Partition& partition) {
+  partition.num_unfinished.store(static_cast<int>(partition.unfinished_tasks.size()),
+                                 std::memory_order_relaxed);
 }
 
 int Scheduler::num_unfinished() const {
   int count = 0;
-  for (const Stripe& stripe : stripes_)
-    count += stripe.num_unfinished.load(std::memory_order_relaxed);
+  for (const Partition& partition : partitions_.Unguarded())
+    count += partition.num_unfinished.load(std::memory_order_relaxed);
   return count;
 }
 
-// Whoever waits looks again when the lock is given back.
-void Scheduler::BeginEnd() { ending_ = true; }
+// Threads that wait evaluate their conditions when the transaction ends.
+void Scheduler::BeginEnd(GlobalTransaction& transaction) { ending_ = true; }
 
 void Scheduler::DropUnfinished() {
   std::vector<std::shared_ptr<Task>> tasks;
-  for (Stripe& stripe : stripes_) {
-    std::move(stripe.unfinished_tasks.begin(), stripe.unfinished_tasks.end(),
+  for (Partition& partition : partitions_.Unguarded()) {
+    std::move(partition.unfinished_tasks.begin(), partition.unfinished_tasks.end(),
               std::back_inserter(tasks));
-    stripe.unfinished_tasks.clear();
-    stripe.deadlines.clear();
+    partition.unfinished_tasks.clear();
+    partition.deadlines.clear();
   }
   for (const auto& task : tasks) {
     for (const Use& use : task->uses) {
@@ -405,26 +431,27 @@ void Scheduler::DropUnfinished() {
   }
 }
 
-int Scheduler::num_workers(int device) const {
+int Scheduler::num_workers(GlobalTransaction& transaction, int device) const {
   int count = 0;
-  lanes_.ForEach(
-      [&](const Lane& lane) { count += lane.device == device && lane.worker != nullptr ? 1 : 0; });
+  lanes_.ForEach(transaction, [&](const Lane& lane) {
+    count += lane.device == device && lane.worker != nullptr ? 1 : 0;
+  });
   return count;
 }
 
-void Scheduler::Housekeep() {
-  memory_.Reclaim();
-  RetryMemory();  // arrays may have been deleted
-  LogSpill();
-  lanes_.ForEach([&](Lane& lane) {
+void Scheduler::Housekeep(GlobalTransaction& transaction) {
+  memory_.Reclaim(transaction);
+  RetryMemory(transaction);  // arrays may have been deleted
+  LogSpill(transaction);
+  lanes_.ForEach(transaction, [&](Lane& lane) {
     bool idle =
         lane.preparing.empty() && lane.in_flight.empty() && lane.num_copies == 0 && !lane.growing;
-    if (lane.worker != nullptr) Charge(lane, 0);
+    if (lane.worker != nullptr) Charge(transaction, lane, 0);
     bool keep = !idle || lane.last_used + core_->options.keep_empty_time > core_->Now();
-    memory_.Trim(lane, keep ? kKeepEmptyBytes : 0);
+    memory_.Trim(transaction, lane, keep ? kKeepEmptyBytes : 0);
     ForgetReplays(lane);
   });
-  TendWorkers();
+  TendWorkers(transaction);
 }
 
 }  // namespace stride::scheduler

@@ -27,6 +27,7 @@
 #include "server/scheduler/memory.h"
 #include "server/scheduler/replay.h"
 #include "server/scheduler/run_time_model.h"
+#include "server/scheduler/service/spill_sample.h"
 #include "server/scheduler/task.h"
 #include "server/scheduler/worker_measure.h"
 #include "server/scheduler/worker_seats.h"
@@ -39,55 +40,53 @@ namespace stride::scheduler {
 // A task waits (kWaiting) until every access before it has ended, or, better, is already in the
 // queue of one worker: then it may follow there at once, since a worker keeps order. It is placed
 // on the lane expected to finish it first (placement.h), prepared there (kPreparing) and
-// dispatched. All public methods: caller has the stripe of the tenant whose things they touch, or
-// all where that is said, and no lock where that is said.
+// dispatched. A function without a transaction says whether its caller may have one.
 class Scheduler {
  public:
   explicit Scheduler(Core* core);
 
   // Refuses with QUEUE_FULL or DRAINING; otherwise the task is entered into its buffers' order and
   // goes its way, not before `after`, if given, ended.
-  absl::Status Enqueue(const std::shared_ptr<Task>& task,
+  absl::Status Enqueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                        const std::shared_ptr<Task>& after = nullptr);
 
   // A task that an earlier daemon had accepted: enters it into its buffers' order, after those
   // restored before. Resume lets it go its way once all are there.
-  void Restore(const std::shared_ptr<Task>& task);
-  void Resume(const std::shared_ptr<Task>& task);
+  void Restore(GlobalTransaction& transaction, const std::shared_ptr<Task>& task);
+  void Resume(GlobalTransaction& transaction, const std::shared_ptr<Task>& task);
 
   // Ends a task that has not been dispatched, or a host access. Its outputs carry the status when
   // it is an error.
-  void Finish(const std::shared_ptr<Task>& task, absl::Status status);
+  void Finish(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+              absl::Status status);
   // Ends it: at once if it waits, or when its worker has taken it out of its queue; a running one
   // when it ends by itself within the grace, else its worker is killed.
-  void Cancel(const std::shared_ptr<Task>& task);
-  // All of a tenant's, of which some may be null; a few hundred in a section. The lock must not be
-  // held.
+  void Cancel(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  // All of a tenant's, of which some may be null; a few hundred in a transaction. The caller
+  // has none.
   void CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks);
-  // Whether Cancel takes a section of all: the task is with a worker, or in pieces.
-  static bool IsUnderWay(const Task& task) {
-    return task.stream != nullptr || (task.state == TaskState::kDispatched && !task.host_access);
-  }
 
   // Of a buffer whose num_holders one had raised to keep it where it is.
-  void LetGo(store::Buffer& buffer);
+  void LetGo(TenantTransaction& transaction, store::Buffer& buffer);
 
-  Lane& LaneFor(const TenantId& tenant, int device) { return lanes_.Get(tenant, device); }
+  Lane& LaneFor(TenantTransaction& transaction, const TenantId& tenant, int device) {
+    return lanes_.Get(transaction, tenant, device);
+  }
   Memory& memory() { return memory_; }
 
   // A worker of the lane that has this arena mapped; starts one when there is none. Blocks: the
-  // lock must NOT be held.
+  // caller has no transaction.
   absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
       Lane& lane, const std::shared_ptr<store::Arena>& arena,
       SteadyTime deadline = SteadyTime::InfiniteFuture());
-  // A block on a device, waiting for memory where it must. The lock must NOT be held.
+  // A block on a device, waiting for memory where it must. The caller has no transaction.
   absl::StatusOr<store::Allocation> BlockingAllocate(
       Lane& lane, uint64_t size, SteadyTime deadline = SteadyTime::InfiniteFuture());
 
   // lend.cc
   // Has the buffer's content on the device lie in an arena where nothing else does, nor did: where
   // it lies now if that is so, else after one copy on the device. Caller has a host access that
-  // writes the buffer, and NOT the lock.
+  // writes the buffer, and no transaction.
   absl::StatusOr<store::Allocation> PutAlone(const std::shared_ptr<store::Buffer>& buffer,
                                              int device, SteadyTime deadline);
 
@@ -95,62 +94,68 @@ class Scheduler {
   // the device, where idle arrays go.
   int HomeOf(int64_t bytes, int device) const;
 
-  int num_unfinished(const TenantId& tenant) const;
-  // Charges the tenant for what its workers have used since their last tasks ended. With its
-  // stripe.
-  void ChargeWorkers(const TenantId& tenant);
+  int num_unfinished(TenantTransaction& transaction, const TenantId& tenant) const;
+  // Charges the tenant for what its workers have used since their last tasks ended.
+  void ChargeWorkers(TenantTransaction& transaction, const TenantId& tenant);
   // Of all tenants. Any thread, without a lock.
   int num_unfinished() const;
 
   DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
-  // Of the work that it has, with what this section has changed of it.
-  double QueueSeconds(int device) const;
-  // Caller has all, as for those that follow.
-  int num_workers(int device) const;
+  // Of the work that it has, with what this transaction has changed of it.
+  double QueueSeconds(TenantTransaction& transaction, int device) const;
+  int num_workers(GlobalTransaction& transaction, int device) const;
   // So many that the device has at once, as far as is known now.
-  int most_workers(int device) const { return seats_.most(device, core_->Now()); }
-  int most_workers() const { return seats_.most_of_all(core_->Now()); }
-  // Measures the cost of workers again. The lock must NOT be held.
+  int most_workers(GlobalTransaction&, int device) const {
+    return seats_.most(device, core_->Now());
+  }
+  int most_workers(GlobalTransaction&) const { return seats_.most_of_all(core_->Now()); }
+  // Measures the cost of workers again. The caller has no transaction.
   void MeasureWorkers();
   // Ends idle workers, so that their descriptors can be had; false: there is none.
-  bool GiveDescriptors() { return GiveWay(std::nullopt); }
+  bool GiveDescriptors(GlobalTransaction& transaction) {
+    return GiveWay(transaction, std::nullopt);
+  }
   HealthWatch& health() { return health_; }
 
-  // Caller has all.
-  SpillSample SampleSpill() const;
+  SpillSample SampleSpill(GlobalTransaction& transaction) const;
 
   // The engine ends. Nobody waits any more for a worker, for memory or for a piece of an operation:
-  // what needed it ends where it is, untold, as a successor may have it done. Caller has all.
-  void BeginEnd();
+  // what needed it ends where it is, untold, as a successor may have it done.
+  void BeginEnd(GlobalTransaction& transaction);
   // Lets go of the tasks that have not ended, untold: the engine ends, and nothing of ours runs any
   // more. They and their buffers hold each other, and would stay.
   void DropUnfinished();
 
-  // Ends workers without work for long and gives back memory that nothing uses. Caller has all.
-  void Housekeep();
+  // Ends workers without work for long and gives back memory that nothing uses.
+  void Housekeep(GlobalTransaction& transaction);
 
-  // Before the end of Engine::Together: what became ready in it for workers that have work.
-  void SendHeld();
+  // Does the transaction's work list: evaluates freed tasks, sends what may be sent, gives time
+  // slices. The end of each transaction calls it, and a batch after each operation.
+  void Settle(TenantTransaction& transaction);
 
-  bool IsMoving(const store::Buffer* buffer) const;
+  // Called before a SubmitBatch ends: sends what became ready in it for workers that have work.
+  void SendHeld(TenantTransaction& transaction);
 
-  // A loop or a branch has ended. With its tenant's stripe.
-  void BodiesEnded(const std::shared_ptr<Task>& task, absl::Status status);
-  // The engine ends; for those with any lock.
+  bool IsMoving(TenantTransaction& transaction, const store::Buffer* buffer) const;
+
+  // A loop or a branch has ended.
+  void BodiesEnded(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                   absl::Status status);
+  // The engine ends. In any transaction.
   bool ending() const { return ending_; }
 
  private:
   friend class Stream;
-  void Evaluate(const std::shared_ptr<Task>& task);
-  int Choose(const Task& task);
+  void Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  int Choose(TenantTransaction& transaction, const Task& task);
   // Whether it is the task's device, if it has one, and of the kind that it needs.
   bool MayRunOn(const Task& task, int device) const;
-  void Place(const std::shared_ptr<Task>& task, Lane& lane);
-  void Unplace(Task& task);
+  void Place(TenantTransaction& transaction, const std::shared_ptr<Task>& task, Lane& lane);
+  void Unplace(TenantTransaction& transaction, Task& task);
 
   // Each does its part or starts it; false: the task waits or has ended.
-  void Prepare(const std::shared_ptr<Task>& task);
-  bool HaveCode(const std::shared_ptr<Task>& task);
+  void Prepare(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  bool HaveCode(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   // Before its code is compiled: docs/decisions/0041.
   std::shared_ptr<const broker::CompiledModule> BlockLoopsFor(const Task& task,
                                                               const std::string& target);
@@ -159,41 +164,45 @@ class Scheduler {
                    const std::string& target, PlannedCode& code);
   void NoteRunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
                        const std::string& target);
-  bool HaveArguments(const std::shared_ptr<Task>& task);
+  bool HaveArguments(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   // Whether it is to write memory that a client has mapped.
   static bool WritesLoan(const Task& task);
-  bool HaveWorker(Lane& lane);
-  bool HaveMemory(const std::shared_ptr<Task>& task);
+  bool HaveWorker(TenantTransaction& transaction, Lane& lane);
+  bool HaveMemory(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   using Buffers = absl::InlinedVector<std::shared_ptr<store::Buffer>, 3>;
   // What its lane has at hand: nobody else is concerned.
-  bool TakeMemoryAtHand(const std::shared_ptr<Task>& task, const Buffers& lacking);
+  bool TakeMemoryAtHand(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                        const Buffers& lacking);
   // Of what a call brings or takes with it, in host memory that the task's device uses.
-  bool AllocateInPlace(const Task& task, const store::Buffer& buffer, store::Allocation* block);
+  bool AllocateInPlace(TenantTransaction& transaction, const Task& task,
+                       const store::Buffer& buffer, store::Allocation* block);
   // The block is the buffer's: the task makes its content, or it is copied there at once. False: it
   // has to be moved.
   bool FillAtHand(Task& task, store::Buffer& buffer, const store::Allocation& block);
-  bool TakeMemory(const std::shared_ptr<Task>& task, const Buffers& lacking);
+  bool TakeMemory(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
+                  const Buffers& lacking);
   // Work memory of the task that is to be counted on its lane's device.
   uint64_t CountedScratch(const Task& task) const;
-  // Has it prepared in a section of all, after this one.
-  void PrepareWithAll(const std::shared_ptr<Task>& task);
-  void HaveInputs(const std::shared_ptr<Task>& task);
-  void PrepareAll(Lane& lane);
+  // Has it prepared in a global transaction, after this one.
+  void PrepareWithAll(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void HaveInputs(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void PrepareAll(TenantTransaction& transaction, Lane& lane);
 
   // From a task's having its memory to its end, its buffers stay where they are.
-  void Hold(Task& task);
-  void LetGo(Task& task);
-  bool Unhold(Task& task);
-  bool MayComeFree(int device) const;
-  void EnterMemoryQueue(const std::shared_ptr<Task>& task);
-  void LeaveMemoryQueue(Task& task);
+  void Hold(TenantTransaction& transaction, Task& task);
+  void LetGo(TenantTransaction& transaction, Task& task);
+  bool Unhold(TenantTransaction& transaction, Task& task);
+  bool MayComeFree(GlobalTransaction& transaction, int device) const;
+  void EnterMemoryQueue(GlobalTransaction& transaction, const std::shared_ptr<Task>& task);
+  void LeaveMemoryQueue(TenantTransaction& transaction, Task& task);
   // Those who wait for memory are to look again, soon or now.
-  void MemoryChanged();
-  void RetryMemory();
+  void MemoryChanged(TenantTransaction& transaction);
+  void RetryMemory(GlobalTransaction& transaction);
 
   // spill.cc. Like Memory::Allocate, and makes idle buffers leave a full place; kLater: some are on
   // their way.
-  Memory::Outcome Allocate(Lane& lane, uint64_t size, uint64_t turn, store::Allocation* allocation);
+  Memory::Outcome Allocate(GlobalTransaction& transaction, Lane& lane, uint64_t size, uint64_t turn,
+                           store::Allocation* allocation);
   struct Spill {
     std::shared_ptr<store::Buffer> buffer;
     Lane* from;
@@ -201,31 +210,35 @@ class Scheduler {
     store::Allocation source, target;
   };
   // The same for work memory, which lies in no arena.
-  Memory::Outcome AllocateScratch(Lane& lane, uint64_t bytes, uint64_t turn);
+  Memory::Outcome AllocateScratch(GlobalTransaction& transaction, Lane& lane, uint64_t bytes,
+                                  uint64_t turn);
   // For a block in an arena of the lane, or `outside` them all.
-  Memory::Outcome MakeRoom(Lane& lane, uint64_t size, uint64_t turn, bool outside = false);
+  Memory::Outcome MakeRoom(GlobalTransaction& transaction, Lane& lane, uint64_t size, uint64_t turn,
+                           bool outside = false);
   class Leavers;
-  Memory::Outcome FindTarget(Spill* spill, uint64_t turn);
-  Memory::Outcome Evict(int place, std::vector<Spill> spills);
+  Memory::Outcome FindTarget(GlobalTransaction& transaction, Spill* spill, uint64_t turn);
+  Memory::Outcome Evict(GlobalTransaction& transaction, int place, std::vector<Spill> spills);
   absl::Status CopySpill(const Spill& spill);
-  void SpillDone(const Spill& spill, const absl::Status& status);
-  void SpillFailed(const Spill& spill, const absl::Status& status);
+  void SpillDone(GlobalTransaction& transaction, const Spill& spill, const absl::Status& status);
+  void SpillFailed(GlobalTransaction& transaction, const Spill& spill, const absl::Status& status);
   // What the task writes changes now: copies of it that are under way are worth nothing.
-  void ContentChanges(const Task& task);
+  void ContentChanges(TenantTransaction& transaction, const Task& task);
   // Whether an upload is to write what is being copied: it is looked at again afterwards.
-  bool WaitsForCopy(const std::shared_ptr<Task>& task);
-  void LogSpill();
+  bool WaitsForCopy(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void LogSpill(GlobalTransaction& transaction);
 
-  void StartMove(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Buffer>& buffer,
-                 const store::Allocation& target);
-  void MoveDone(int device, const std::shared_ptr<store::Buffer>& buffer,
-                const store::Allocation& target, uint64_t num_writes, absl::Status status);
+  void StartMove(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
+                 const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target);
+  void MoveDone(GlobalTransaction& transaction, int device,
+                const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target,
+                uint64_t num_writes, absl::Status status);
   absl::Status RunMove(Lane& to, const store::Allocation& target,
                        const std::shared_ptr<store::Buffer>& buffer);
-  // Copies a whole block, or `bytes` when `from` is null. Blocks; the lock must not be held.
+  // Copies a whole block, or `bytes` when `from` is null. Blocks; the caller has no transaction.
   static const void* BytesAtHand(const store::Buffer& buffer, const store::Allocation& to);
-  bool StartPeerMove(Lane& to, const std::shared_ptr<store::Buffer>& buffer,
-                     const store::Allocation& target, std::function<void()> otherwise);
+  bool StartPeerMove(TenantTransaction& transaction, Lane& to,
+                     const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target,
+                     std::function<void()> otherwise);
   absl::Status MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer);
   // Whether `to` reads the memory of `from` by itself.
   bool IsPeer(int from, int to) const;
@@ -253,58 +266,68 @@ class Scheduler {
                          Lane& to, const store::Allocation& target, uint64_t size);
 
   // stream.cc
-  void BeginStream(const std::shared_ptr<Task>& task, const absl::Status& too_large);
-  void StopStream(const std::shared_ptr<Task>& task, absl::Status status);
-  // The lock must not be held.
+  void BeginStream(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
+                   const absl::Status& too_large);
+  void StopStream(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                  absl::Status status);
+  // The caller has no transaction.
   void StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status);
 
   // turns.cc
   void NoteDemand(Lane& lane);
   void ChargeTurn(Lane& lane, double run_seconds);
   // dispatch.cc: to the tenant's account, what tasks reported, or what the worker's process used.
-  void Charge(Lane& lane, double run_seconds);
+  void Charge(TenantTransaction& transaction, Lane& lane, double run_seconds);
   double Budget(Lane& lane);
-  void GiveTurns(int device);
+  // Has Settle begin time slices of the device.
+  static void GiveTurns(TenantTransaction& transaction, int device);
+  void GiveTurnsNow(TenantTransaction& transaction, int device);
   FairShare::Flow* NextTurn(int device);
   void BeginTurn(Lane& lane);
   void WakeForTurns(int device, SteadyTime wake);
 
-  void Pump(Lane& lane);
+  // Has Settle send what the device queue may send now.
+  static void Pump(TenantTransaction& transaction, Lane& lane);
+  void PumpNow(TenantTransaction& transaction, Lane& lane);
   // Pump, unless the worker is busy and what is ready may wait for its next answer, or for what is
   // being accepted with it, to travel together: a packet costs more than a small operation.
-  void PumpSoon(Lane& lane);
+  static void PumpSoon(TenantTransaction& transaction, Lane& lane);
   bool MayDispatch(const Task& task, const Lane& lane) const;
-  bool PumpOnce(Lane& lane);
-  double ExpectedSeconds(const Task& task, const Lane& lane) const;
+  bool PumpOnce(TenantTransaction& transaction, Lane& lane);
+  double ExpectedSeconds(TenantTransaction& transaction, const Task& task, const Lane& lane) const;
   // As it is to be sent now, after its zero fills; the lane's until the next one.
   const wire::Task& BoundTask(const Task& task, Lane& lane) const;
   // `size`: what its ByteSizeLong has answered.
-  void AddToPacket(const std::shared_ptr<Task>& task, Lane& lane, const wire::Task& bound,
-                   size_t size);
+  void AddToPacket(TenantTransaction& transaction, const std::shared_ptr<Task>& task, Lane& lane,
+                   const wire::Task& bound, size_t size);
   absl::Status BringWhatItNeeds(const Task& task, Lane& lane);
   absl::Status MapForTask(const Task& task, Lane& lane);
   absl::Status LoadModule(const std::shared_ptr<const broker::CompiledModule>& module, Lane& lane);
 
   // Text of a task in flight, for the client that reads its session's.
-  static void Printed(Lane& lane, uint64_t sequence, std::string_view text, uint64_t dropped_lines);
-  void TasksDone(Lane& lane, const broker::Worker* worker,
+  static void Printed(TenantTransaction& transaction, Lane& lane, uint64_t sequence,
+                      std::string_view text, uint64_t dropped_lines);
+  void TasksDone(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
                  absl::Span<const wire::TaskResult> results);
-  void WorkerDied(Lane& lane, const broker::Worker* worker, const broker::WorkerDeath& death);
-  void TellLoss(const Lane& lane, const broker::WorkerDeath& death,
+  void WorkerDied(GlobalTransaction& transaction, Lane& lane, const broker::Worker* worker,
+                  const broker::WorkerDeath& death);
+  void TellLoss(TenantTransaction& transaction, const Lane& lane, const broker::WorkerDeath& death,
                 const std::shared_ptr<Task>& running);
-  void TakeBack(const std::shared_ptr<Task>& task);
-  void LeaveQueue(const std::shared_ptr<Task>& task);
-  void ReleaseHeld(const Lane::InFlight& entry);
+  void TakeBack(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void ReleaseHeld(TenantTransaction& transaction, const Lane::InFlight& entry);
 
   // replay_code.cc
-  bool HaveReplay(const std::shared_ptr<Task>& task);
-  bool TakeReplay(const std::shared_ptr<Task>& task, std::shared_ptr<const Replay::Ready> ready);
+  bool HaveReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  bool TakeReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                  std::shared_ptr<const Replay::Ready> ready);
   ReplayTier TierOf(const Task& task, const std::string& target) const;
   void NoteReplayByBlocks(const Task& task, const std::string& target, int64_t elements);
-  // Calls `done` once, with the tenant's lock held, when all have ended: the modules, null where
+  // Calls `done` once, in a transaction of the tenant, when all have ended: the modules, null where
   // `codes` has null, or the first error. `later`: nothing waits for them. `done` keeps the codes.
   using AllCompiled =
-      std::function<void(std::vector<std::shared_ptr<const broker::CompiledModule>>, absl::Status)>;
+      std::function<void(TenantTransaction&,
+                         std::vector<std::shared_ptr<const broker::CompiledModule>>, absl::Status)>;
   void CompileAll(const TenantId& tenant, const std::string& target,
                   std::vector<const wire::Code*> codes, bool later, AllCompiled done);
 
@@ -313,73 +336,86 @@ class Scheduler {
   void ForgetReplays(Lane& lane);
 
   // stop.cc
-  void Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running);
+  void Stop(TenantTransaction& transaction, const std::shared_ptr<Task>& task, absl::Status unrun,
+            absl::Status running);
   void BeginGrace(Lane& lane);
   void GraceOver(Lane& lane, const std::shared_ptr<Task>& task);
   absl::Status LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
                       bool faulted) const;
 
   // evacuation.cc
-  void HealthChanged(int device);
-  void LeaveIllDevice(const std::shared_ptr<Task>& task);
+  void HealthChanged(GlobalTransaction& transaction, int device);
+  void LeaveIllDevice(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   absl::Status NoDeviceFor(const Task& task) const;
 
   // recall.cc
-  void EndUnrun(const std::shared_ptr<Task>& task, absl::Status status);
-  void Recall(const std::shared_ptr<Task>& task, absl::Status status);
-  void TasksCancelled(Lane& lane, const broker::Worker* worker, uint64_t sequence, bool taken);
-  void RecallGranted(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
-  void RecallRefused(const std::vector<std::shared_ptr<Task>>& tasks);
-  void EndRecalled(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
-  void RecallUnanswered(const std::shared_ptr<Task>& task);
-  bool GiveUp(Lane& lane, const std::vector<std::shared_ptr<Task>>& tasks);
-  void NoteStart(Lane& lane);
-  void TaskEnded(Lane& lane, const std::shared_ptr<Task>& task, const wire::TaskResult& result);
+  void EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                absl::Status status);
+  void Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+              absl::Status status);
+  void TasksCancelled(TenantTransaction& transaction, Lane& lane, const broker::Worker* worker,
+                      uint64_t sequence, bool taken);
+  void RecallGranted(TenantTransaction& transaction, Lane& lane,
+                     const std::vector<std::shared_ptr<Task>>& tasks);
+  void RecallRefused(TenantTransaction& transaction,
+                     const std::vector<std::shared_ptr<Task>>& tasks);
+  void EndRecalled(TenantTransaction& transaction, Lane& lane,
+                   const std::vector<std::shared_ptr<Task>>& tasks);
+  void RecallUnanswered(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  bool GiveUp(TenantTransaction& transaction, Lane& lane,
+              const std::vector<std::shared_ptr<Task>>& tasks);
+  void NoteStart(TenantTransaction& transaction, Lane& lane);
+  void TaskEnded(TenantTransaction& transaction, Lane& lane, const std::shared_ptr<Task>& task,
+                 const wire::TaskResult& result);
   absl::Status TaskStatus(const Task& task, const Lane& lane, const wire::Status& status) const;
 
-  void Complete(const std::shared_ptr<Task>& task, absl::Status status);
-  void WakeWaiters();
-  void BeginBodies(const std::shared_ptr<Task>& task);
-  void SetState(Task& task, TaskState state);
+  void Complete(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                absl::Status status);
+  void WakeWaiters(TenantTransaction& transaction);
+  void BeginBodies(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void SetState(TenantTransaction& transaction, Task& task, TaskState state);
 
   // deadlines.cc
-  void WatchDeadline(Task& task);
-  void ForgetDeadline(const Task& task);
-  void LookAtDeadlinesLater(int stripe);
+  void WatchDeadline(TenantTransaction& transaction, Task& task);
+  void ForgetDeadline(TenantTransaction& transaction, const Task& task);
+  void LookAtDeadlinesLater(TenantTransaction& transaction, int partition);
   // Called by the timer, which was asked to at `look`.
-  void LookAtDeadlines(int stripe, SteadyTime look);
-  void DeadlinePassed(const std::shared_ptr<Task>& task);
+  void LookAtDeadlines(int partition, SteadyTime look);
+  void DeadlinePassed(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
 
   // worker_starts.cc
-  void StartWorker(Lane& lane);
-  void WaitForWorker(Lane& lane);
-  void BeginStarts();
-  void TryStart(Lane& lane);
-  void WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker, uint64_t record);
-  void WorkerNotStarted(Lane& lane, const absl::Status& why);
-  void StartLacked(Lane& lane, const absl::Status& why);
-  void StartFailed(Lane& lane, const absl::Status& why);
-  void EndStart(Lane& lane, const absl::Status& status);
+  void StartWorker(TenantTransaction& transaction, Lane& lane);
+  void WaitForWorker(GlobalTransaction& transaction, Lane& lane);
+  void BeginStarts(GlobalTransaction& transaction);
+  void TryStart(GlobalTransaction& transaction, Lane& lane);
+  void WorkerStarted(GlobalTransaction& transaction, Lane& lane,
+                     std::shared_ptr<broker::Worker> worker, uint64_t record);
+  void WorkerNotStarted(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
+  void StartLacked(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
+  void StartFailed(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
+  void EndStart(GlobalTransaction& transaction, Lane& lane, const absl::Status& status);
   absl::Status NoRoomFor(const Lane& lane) const;
   static absl::Status CannotRunNow(const Lane& lane);
-  void CanaryEnded(int device);
+  void CanaryEnded(GlobalTransaction& transaction, int device);
   static void ForgetWorker(Lane& lane);
   static bool MayEndWorker(const Lane& lane);
   static bool IsIdle(const Lane& lane);
-  bool GiveWay(std::optional<int> device, const Lane* except = nullptr);
-  void EndWorker(Lane& lane);
-  void AskToYield();
-  void YieldIfDone(Lane& lane);
-  void StopYielding();
+  bool GiveWay(GlobalTransaction& transaction, std::optional<int> device,
+               const Lane* except = nullptr);
+  void EndWorker(GlobalTransaction& transaction, Lane& lane);
+  void AskToYield(GlobalTransaction& transaction);
+  void YieldIfDone(GlobalTransaction& transaction, Lane& lane);
+  void StopYielding(GlobalTransaction& transaction);
   bool StartsSlowDown(int device) const;
-  void TendWorkers();
+  void TendWorkers(GlobalTransaction& transaction);
   // What `take` gives for a turn, once it is not kLater, as long as others may let memory go. On a
-  // device without host memory the lane has a worker then. Of a section of all, which it leaves
-  // while it waits.
-  absl::Status AwaitMemory(Lane& lane, uint64_t size, Locked& lock, SteadyTime deadline,
+  // device without host memory the lane has a worker then. The transaction ends while
+  // it waits.
+  absl::Status AwaitMemory(GlobalTransaction& transaction, Lane& lane, uint64_t size,
+                           SteadyTime deadline,
                            absl::FunctionRef<Memory::Outcome(uint64_t turn)> take);
   // Until the lane has a worker, or none can be started, or the deadline.
-  absl::Status AwaitWorker(Lane& lane, Locked& lock, SteadyTime deadline);
+  absl::Status AwaitWorker(GlobalTransaction& transaction, Lane& lane, SteadyTime deadline);
   // The lane's, with the arena mapped; null: there is none that lives.
   std::shared_ptr<broker::Worker> WorkerAtHand(Lane& lane,
                                                const std::shared_ptr<store::Arena>& arena);
@@ -391,8 +427,8 @@ class Scheduler {
   static Deadline DeadlineKey(const Task& task) { return {task.deadline, task.order}; }
   using Deadlines = absl::btree_map<Deadline, Task*, std::less<Deadline>,
                                     PoolAllocator<std::pair<const Deadline, Task*>>>;
-  // What belongs to the tenants of one stripe, and is guarded by it.
-  struct alignas(64) Stripe {
+  // State of the tenants of one partition.
+  struct alignas(64) Partition {
     RunTimeModel model;
     std::map<TenantId, int> unfinished;
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
@@ -400,14 +436,13 @@ class Scheduler {
     Deadlines deadlines;                                  // of these
     SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
     uint64_t last_order = 0;                              // of the tasks accepted
-    std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>>
-        freed;  // of the tasks that Complete ends now: to be looked at again
-    bool evaluating_freed = false;
   };
-  std::array<Stripe, kNumStripes> stripes_;
-  Stripe& StripeFor(const TenantId& tenant) { return stripes_[core_->StripeFor(tenant)]; }
-  const Stripe& StripeFor(const TenantId& tenant) const {
-    return stripes_[core_->StripeFor(tenant)];
+  PerPartition<Partition> partitions_;
+  Partition& Mine(TenantTransaction& transaction, const TenantId& tenant) {
+    return partitions_.Of(transaction, tenant);
+  }
+  const Partition& Mine(TenantTransaction& transaction, const TenantId& tenant) const {
+    return partitions_.Of(transaction, tenant);
   }
   Memory memory_;
   HealthWatch health_;
@@ -427,13 +462,13 @@ class Scheduler {
         SteadyTime::InfiniteFuture();  // when the timer will look
   };
   std::deque<Turns> turns_;
-  void AddUnfinished(const std::shared_ptr<Task>& task);
-  void RemoveUnfinished(Task& task);
-  static void NoteUnfinished(Stripe& stripe);
+  void AddUnfinished(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
+  void RemoveUnfinished(TenantTransaction& transaction, Task& task);
+  static void NoteUnfinished(Partition& partition);
   std::atomic<unsigned> rotation_{0};  // spreads equal choices over the devices
 
-  // The rest belongs to nobody: it is changed in sections of all, and looked at in any; but what is
-  // atomic, and what a Move has of its buffer's tenant, also by those of one stripe.
+  // State of no tenant: it changes in global transactions and is read in any. A tenant's
+  // transaction changes what is atomic, and what a Move has of its buffer's tenant.
   struct Move {
     std::vector<std::shared_ptr<Task>> waiters;
     bool stale = false;                          // the content changed meanwhile
@@ -459,16 +494,16 @@ class Scheduler {
   std::set<std::pair<int, int>> broken_links_;  // from, to: copies failed there
 };
 
-// While it lives the lane's worker does not end for another's. The lock must not be held when it
-// comes or goes.
+// While it lives the lane's worker does not end for another's. No transaction is open when it
+// is made or destroyed.
 class WorkerInUse {
  public:
   WorkerInUse(Core* core, Lane* lane) : core_(core), lane_(lane) {
-    Locked lock(*core_, lane_->tenant);
+    TenantTransaction transaction(*core_, lane_->tenant);
     ++lane_->num_copies;
   }
   ~WorkerInUse() {
-    Locked lock(*core_, lane_->tenant);
+    TenantTransaction transaction(*core_, lane_->tenant);
     --lane_->num_copies;
   }
   WorkerInUse(const WorkerInUse&) = delete;

@@ -1,6 +1,5 @@
 #include "server/scheduler/session_end.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "server/base/error.h"
@@ -21,40 +20,31 @@ std::shared_ptr<Task> WorkOn(const Session& session, const Array& array) {
   return writer->session.get() == &session ? writer : nullptr;
 }
 
-bool IsUnderWay(const Session& session, const Array& array) {
+void StopWork(TenantTransaction& transaction, Scheduler& scheduler, const Session& session,
+              Array& array) {
   if (array.shards != nullptr) {
-    return std::any_of(array.shards->parts.begin(), array.shards->parts.end(),
-                       [&](const auto& part) { return IsUnderWay(session, *part); });
-  }
-  const std::shared_ptr<Task> work = WorkOn(session, array);
-  return work != nullptr && Scheduler::IsUnderWay(*work);
-}
-
-void StopWork(Scheduler& scheduler, const Session& session, Array& array) {
-  if (array.shards != nullptr) {
-    for (const auto& part : array.shards->parts) StopWork(scheduler, session, *part);
+    for (const auto& part : array.shards->parts) StopWork(transaction, scheduler, session, *part);
   }
   if (auto receiving = std::exchange(array.receiving, nullptr)) {
-    scheduler.Finish(std::static_pointer_cast<Task>(receiving->access),
+    scheduler.Finish(transaction, std::static_pointer_cast<Task>(receiving->access),
                      MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
                                "the session ended during the upload"));
   }
-  if (auto work = WorkOn(session, array)) scheduler.Cancel(work);
+  if (auto work = WorkOn(session, array)) scheduler.Cancel(transaction, work);
 }
 
 }  // namespace
 
 void EndSession(Core* core, Scheduler* scheduler, Session& session) {
-  InParts(*core, StripeOf(session.tenant), [&] {
+  InParts(*core, StripeOf(session.tenant), [&](TenantTransaction& transaction) {
     if (session.arrays.empty()) return Step::kEnd;
     const auto [handle, array] = *session.arrays.begin();
-    if (IsUnderWay(session, *array) && !core->HoldsAll()) return Step::kNeedsAll;
-    StopWork(*scheduler, session, *array);
-    core->catalogue.ReleaseHandle(session, handle);
+    StopWork(transaction, *scheduler, session, *array);
+    core->catalogue.ReleaseHandle(transaction, session, handle);
     return Step::kDone;
   });
-  Locked lock(*core);
-  core->catalogue.DeleteSession(session.tenant, session.id);
+  GlobalTransaction transaction(*core);
+  core->catalogue.DeleteSession(transaction, session.tenant, session.id);
 }
 
 absl::Status EndSession(Core* core, Scheduler* scheduler, const TenantId& tenant,
@@ -63,8 +53,8 @@ absl::Status EndSession(Core* core, Scheduler* scheduler, const TenantId& tenant
   if (!id.ok()) return id.status();
   absl::StatusOr<std::shared_ptr<Session>> session = nullptr;
   {
-    Locked lock(*core, tenant);
-    session = core->catalogue.CloseSession(tenant, *id);
+    TenantTransaction transaction(*core, tenant);
+    session = core->catalogue.CloseSession(transaction, tenant, *id);
   }
   if (!session.ok()) return session.status();
   EndSession(core, scheduler, **session);

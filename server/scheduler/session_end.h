@@ -12,7 +12,7 @@ namespace stride::scheduler {
 
 // Ends a session that has been closed: takes all arrays out of it, some hundreds at a time (it may
 // have millions, and nobody else is to wait for them), and then itself. What it still computes or
-// receives is cancelled. Any thread; the lock must not be held.
+// receives is cancelled. Any thread; the caller has no transaction.
 void EndSession(Core* core, Scheduler* scheduler, session::Session& session);
 
 // Closes the tenant's session of that name and ends it. NOT_FOUND when there is none, and

@@ -18,7 +18,7 @@ namespace stride::scheduler {
 
 using session::ArrayList;
 
-// Accepts the operations on parts. Caller of everything here holds the engine's lock.
+// Accepts the operations on parts.
 class PartRunner {
  public:
   virtual ~PartRunner() = default;

@@ -8,7 +8,7 @@
 #include "stride/v1/operation.pb.h"
 
 // Copies between arrays that are spread in different ways, and what other operations over them need
-// of it. Caller of everything here holds the engine's lock.
+// of it.
 namespace stride::scheduler {
 
 // A part of an array in one piece, which devices need from one that has it, is cut out there first

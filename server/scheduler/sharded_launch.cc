@@ -19,9 +19,10 @@ using ArrayPtr = std::shared_ptr<session::Array>;
 // Parts are ordinary operations without names.
 class Operations::PartLauncher : public PartRunner {
  public:
-  PartLauncher(Operations* operations, const TenantId& tenant, SteadyTime deadline,
-               const Resolved& whole)
-      : operations_(operations),
+  PartLauncher(TenantTransaction& transaction, Operations* operations, const TenantId& tenant,
+               SteadyTime deadline, const Resolved& whole)
+      : transaction_(transaction),
+        operations_(operations),
         core_(operations->core_),
         tenant_(tenant),
         deadline_(deadline),
@@ -30,12 +31,12 @@ class Operations::PartLauncher : public PartRunner {
   absl::StatusOr<std::shared_ptr<const Planned>> Plan(
       const v1::Operation& operation, absl::Span<const ArrayInfo* const> inputs,
       absl::Span<const ArrayInfo* const> existing) override {
-    return operations_->PlanFor(tenant_, operation, inputs, existing);
+    return operations_->PlanFor(transaction_, tenant_, operation, inputs, existing);
   }
 
   absl::Status Admit(size_t num_parts, int64_t bytes) override {
     const int64_t limit = *core_->accounts->QuotaOf(tenant_).operations;
-    const int64_t used = operations_->scheduler_->num_unfinished(tenant_);
+    const int64_t used = operations_->scheduler_->num_unfinished(transaction_, tenant_);
     if (used + static_cast<int64_t>(num_parts) > limit) {
       return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, tenant_.value,
                            "too many operations are queued; an operation over several devices "
@@ -58,8 +59,8 @@ class Operations::PartLauncher : public PartRunner {
                                   .existing = std::move(target.existing),
                                   .fresh = target.fresh});
     }
-    auto accepted =
-        operations_->Launch(tenant_, *part.operation, deadline_, resolved, std::move(part.planned));
+    auto accepted = operations_->Launch(transaction_, tenant_, *part.operation, deadline_, resolved,
+                                        std::move(part.planned));
     if (!accepted.ok()) return accepted.status();
     return std::move(accepted->outputs);
   }
@@ -71,7 +72,7 @@ class Operations::PartLauncher : public PartRunner {
     Resolved resolved = whole_.WithInputs({std::move(array)});
     resolved.device = device;
     resolved.targets = {{.is_inline = true}};
-    auto accepted = operations_->LaunchMove(tenant_, move, deadline_, resolved);
+    auto accepted = operations_->LaunchMove(transaction_, tenant_, move, deadline_, resolved);
     if (!accepted.ok()) return accepted.status();
     return accepted->outputs[0];
   }
@@ -87,6 +88,7 @@ class Operations::PartLauncher : public PartRunner {
   }
 
  private:
+  TenantTransaction& transaction_;
   Operations* const operations_;
   Core* const core_;
   const TenantId tenant_;
@@ -102,7 +104,8 @@ bool Operations::IsSharded(const Resolved& resolved) {
                      [&](const Resolved::Target& target) { return sharded(target.existing); });
 }
 
-absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& tenant,
+absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(TenantTransaction& transaction,
+                                                               const TenantId& tenant,
                                                                const ops::OperationView& operation,
                                                                SteadyTime deadline,
                                                                Resolved& resolved) {
@@ -116,7 +119,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& t
                           absl::StrCat("not implemented over several devices: ", kind,
                                        "; Copy each array to one device first"));
   }
-  PartLauncher parts(this, tenant, deadline, resolved);
+  PartLauncher parts(transaction, this, tenant, deadline, resolved);
   const ops::OutputList& outputs = operation.outputs();
   for (size_t j = 0; j < outputs.size(); ++j) {
     const Resolved::Target& target = resolved.targets[j];
@@ -147,7 +150,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(const TenantId& t
       return s;
   }
   resolved.outputs = *std::move(made);
-  if (absl::Status status = Publish(tenant, resolved); !status.ok()) return status;
+  if (absl::Status status = Publish(transaction, tenant, resolved); !status.ok()) return status;
   Accepted accepted;
   accepted.outputs = resolved.outputs;
   if (!resolved.launched->empty()) accepted.task = resolved.launched->back();
@@ -166,12 +169,13 @@ absl::Status Operations::CheckKept(const ArrayPtr& array, const session::ArrayNa
                    name.ToString()));
 }
 
-absl::StatusOr<ArrayPtr> Operations::CopyTo(const TenantId& tenant, const ArrayPtr& array,
-                                            int device) {
+absl::StatusOr<ArrayPtr> Operations::CopyTo(TenantTransaction& transaction, const TenantId& tenant,
+                                            const ArrayPtr& array, int device) {
   Resolved around;
   around.now = core_->Now();
   around.device = device;
-  auto accepted = LaunchCopy(tenant, array, std::nullopt, SteadyTime::InfiniteFuture(), around);
+  auto accepted =
+      LaunchCopy(transaction, tenant, array, std::nullopt, SteadyTime::InfiniteFuture(), around);
   if (!accepted.ok()) return accepted.status();
   return accepted->outputs[0];
 }

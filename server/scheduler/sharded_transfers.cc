@@ -73,7 +73,7 @@ absl::StatusOr<v1::Array> ShardedUpload::Finish() {
     if (part == nullptr) continue;
     if (auto done = part->Finish(); !done.ok()) return done.status();
   }
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   if (!array_->status().ok()) return array_->status();
   return Describe(*core_, *array_);
 }
@@ -130,8 +130,8 @@ class ShardedDownload : public Download {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<ShardedRead>> ShardedRead::Enqueue(
-    Core* core, Scheduler* scheduler, Operations* operations, const TenantId& tenant,
-    std::shared_ptr<session::Array> array, int64_t begin, int64_t end) {
+    TenantTransaction& transaction, Core* core, Scheduler* scheduler, Operations* operations,
+    const TenantId& tenant, std::shared_ptr<session::Array> array, int64_t begin, int64_t end) {
   const std::shared_ptr<const session::Shards> shards = array->shards;
   auto read = std::make_shared<ShardedRead>(
       core, scheduler, array, PartRanges(array->info, *shards, begin, end), begin, end);
@@ -140,10 +140,11 @@ absl::StatusOr<std::shared_ptr<ShardedRead>> ShardedRead::Enqueue(
     const bool needed = range.begin < range.end && (i == 0 || !shards->replicated);
     read->accesses_.emplace_back();
     if (!needed) continue;
-    auto access = ReadAccess::Enqueue(core, scheduler, operations, tenant, shards->parts[i]);
+    auto access =
+        ReadAccess::Enqueue(transaction, core, scheduler, operations, tenant, shards->parts[i]);
     if (!access.ok()) {
-      // Their ends take the lock.
-      core->Defer([read = std::move(read)] {});
+      // Their destructors begin transactions.
+      transaction.Defer([read = std::move(read)] {});
       return access.status();
     }
     read->accesses_.back() = *std::move(access);
@@ -156,7 +157,7 @@ absl::Status ShardedRead::Await(SteadyTime deadline) {
     if (access == nullptr) continue;
     if (absl::Status status = access->Await(deadline); !status.ok()) return status;
   }
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   return array_->status();
 }
 

@@ -9,7 +9,8 @@
 #include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/arrays.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/upload.h"
 #include "server/scheduler/transfers.h"
 
 namespace stride::scheduler {
@@ -66,12 +67,11 @@ class ShardedUpload : public Upload {
 // Reads a range of such an array: holds off writers of the parts that it lies in.
 class ShardedRead {
  public:
-  // Caller holds the lock; it must not when the last owner lets go.
-  static absl::StatusOr<std::shared_ptr<ShardedRead>> Enqueue(Core* core, Scheduler* scheduler,
-                                                              Operations* operations,
-                                                              const TenantId& tenant,
-                                                              std::shared_ptr<session::Array> array,
-                                                              int64_t begin, int64_t end);
+  // No transaction is open when the last owner
+  // releases it.
+  static absl::StatusOr<std::shared_ptr<ShardedRead>> Enqueue(
+      TenantTransaction& transaction, Core* core, Scheduler* scheduler, Operations* operations,
+      const TenantId& tenant, std::shared_ptr<session::Array> array, int64_t begin, int64_t end);
   ShardedRead(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
               PartRanges ranges, int64_t begin, int64_t end)
       : core_(core),

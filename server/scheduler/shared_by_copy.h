@@ -4,8 +4,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/region.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/upload.h"
 
 namespace stride::scheduler {
 

@@ -50,9 +50,9 @@ class Scheduler::Leavers {
  public:
   // Not those of tasks that have waited longer than `turn` for memory there: they would have to
   // come back, and others leave for them.
-  Leavers(Scheduler* scheduler, const Lane& lane, uint64_t turn)
-      : scheduler_(scheduler), place_(lane.device) {
-    scheduler->lanes_.ForEach([&](const Lane& other) {
+  Leavers(GlobalTransaction& transaction, Scheduler* scheduler, const Lane& lane, uint64_t turn)
+      : transaction_(transaction), scheduler_(scheduler), place_(lane.device) {
+    scheduler->lanes_.ForEach(transaction, [&](const Lane& other) {
       bool beside = other.device == place_ && &other != &lane;
       if (!beside || !other.WaitsBefore(turn)) return;
       for (const Use& use : other.memory_queue.front()->uses) kept_.insert(use.buffer.get());
@@ -64,7 +64,7 @@ class Scheduler::Leavers {
     for (;;) {
       while (auto buffer = scheduler_->core_->reclaimer->NextUsed(place_, spare_, &last_)) {
         ++scheduler_->spilled_.looked_at;
-        bool stays = buffer->num_holders > 0 || scheduler_->IsMoving(buffer.get()) ||
+        bool stays = buffer->num_holders > 0 || scheduler_->IsMoving(transaction_, buffer.get()) ||
                      kept_.count(buffer.get()) > 0;
         if (stays) continue;
         // One may have lost its other copy since it was handed out as one that goes for nothing.
@@ -91,6 +91,7 @@ class Scheduler::Leavers {
     return buffer;
   }
 
+  GlobalTransaction& transaction_;
   Scheduler* const scheduler_;
   const int place_;
   std::set<const store::Buffer*> kept_;
@@ -100,22 +101,23 @@ class Scheduler::Leavers {
   std::set<const store::Buffer*> gone_for_nothing_;
 };
 
-Memory::Outcome Scheduler::Allocate(Lane& lane, uint64_t size, uint64_t turn,
-                                    store::Allocation* allocation) {
+Memory::Outcome Scheduler::Allocate(GlobalTransaction& transaction, Lane& lane, uint64_t size,
+                                    uint64_t turn, store::Allocation* allocation) {
   lane.last_used = core_->Now();
   for (int i = 0; i < kMaxRounds; ++i) {
-    Memory::Outcome outcome = memory_.Allocate(lane, size, turn, allocation);
+    Memory::Outcome outcome = memory_.Allocate(transaction, lane, size, turn, allocation);
     if (outcome != Memory::Outcome::kFull) return outcome;
-    outcome = MakeRoom(lane, size, turn);
+    outcome = MakeRoom(transaction, lane, size, turn);
     if (outcome != Memory::Outcome::kAllocated) return outcome;
   }
   return Memory::Outcome::kFull;
 }
 
-Memory::Outcome Scheduler::AllocateScratch(Lane& lane, uint64_t bytes, uint64_t turn) {
+Memory::Outcome Scheduler::AllocateScratch(GlobalTransaction& transaction, Lane& lane,
+                                           uint64_t bytes, uint64_t turn) {
   for (int i = 0; i < kMaxRounds; ++i) {
-    if (memory_.TakeScratch(lane, bytes, turn)) return Memory::Outcome::kAllocated;
-    Memory::Outcome outcome = MakeRoom(lane, bytes, turn, /*outside=*/true);
+    if (memory_.TakeScratch(transaction, lane, bytes, turn)) return Memory::Outcome::kAllocated;
+    Memory::Outcome outcome = MakeRoom(transaction, lane, bytes, turn, /*outside=*/true);
     if (outcome != Memory::Outcome::kAllocated) return outcome;
   }
   return Memory::Outcome::kFull;
@@ -123,27 +125,27 @@ Memory::Outcome Scheduler::AllocateScratch(Lane& lane, uint64_t bytes, uint64_t 
 
 // kAllocated: there is room now, as far as can be told; kLater: buffers are leaving; kFull: what is
 // there is in use, or has nowhere to go.
-Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn, bool outside) {
-  core_->AssertAll();
+Memory::Outcome Scheduler::MakeRoom(GlobalTransaction& transaction, Lane& lane, uint64_t size,
+                                    uint64_t turn, bool outside) {
   int place = lane.device;
   if (spilling_[place].under_way > 0) return Memory::Outcome::kLater;
   if (std::exchange(spilling_[place].failed, false)) return Memory::Outcome::kFull;
   if (size > memory_.limit_bytes(place)) return Memory::Outcome::kFull;
-  memory_.TrimAll(lane, turn);
+  memory_.TrimAll(transaction, lane, turn);
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
   uint64_t least = outside ? size : store::ArenaPool::LeastArenaFor(size, granularity);
   // A device that gave no arena although its limit allows one has less than it says.
-  int64_t room = std::min(memory_.room(place), static_cast<int64_t>(least) - 1);
+  int64_t room = std::min(memory_.room(transaction, place), static_cast<int64_t>(least) - 1);
   const store::ArenaPool none;  // a gap in an arena would not do
   EvictionPlan plan(outside ? none : lane.pool, size, least, room);
   std::vector<Spill> spills;
   bool later = false;
   int64_t company = 0, max_company = static_cast<int64_t>(memory_.limit_bytes(place) / 16);
   size_t num_needed = 0;  // what is behind them goes along
-  Leavers leavers(this, lane, turn);
+  Leavers leavers(transaction, this, lane, turn);
   while (auto buffer = leavers.Next()) {
     Spill spill{.buffer = buffer,
-                .from = &LaneFor(buffer->tenant, place),
+                .from = &LaneFor(transaction, buffer->tenant, place),
                 .to = nullptr,
                 .source = buffer->replicas.at(place)};
     if (plan.enough()) {
@@ -153,7 +155,7 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn, bo
       company += buffer->size;
     }
     if (!IsWorthless(*buffer) && !HasOtherCopy(*buffer)) {
-      Memory::Outcome outcome = FindTarget(&spill, turn);
+      Memory::Outcome outcome = FindTarget(transaction, &spill, turn);
       later = outcome == Memory::Outcome::kLater;
       if (later) break;
       if (outcome == Memory::Outcome::kFull) continue;
@@ -175,25 +177,26 @@ Memory::Outcome Scheduler::MakeRoom(Lane& lane, uint64_t size, uint64_t turn, bo
     }
   }
   if (going.empty()) return later ? Memory::Outcome::kLater : Memory::Outcome::kFull;
-  Memory::Outcome outcome = Evict(place, std::move(going));
+  Memory::Outcome outcome = Evict(transaction, place, std::move(going));
   return later && outcome == Memory::Outcome::kAllocated ? Memory::Outcome::kLater : outcome;
 }
 
 // A block in the next place that has room: of the buffer's tenant, as on devices.
-Memory::Outcome Scheduler::FindTarget(Spill* spill, uint64_t turn) {
+Memory::Outcome Scheduler::FindTarget(GlobalTransaction& transaction, Spill* spill, uint64_t turn) {
   auto size = static_cast<uint64_t>(spill->buffer->size);
   for (int place : {core_->memory_place(), core_->disk_place()}) {
     if (place <= spill->from->device || size > memory_.limit_bytes(place)) continue;
     if (core_->Now() < spilling_[place].closed_until) continue;
-    spill->to = &LaneFor(spill->buffer->tenant, place);
-    Memory::Outcome outcome = Allocate(*spill->to, size, turn, &spill->target);
+    spill->to = &LaneFor(transaction, spill->buffer->tenant, place);
+    Memory::Outcome outcome = Allocate(transaction, *spill->to, size, turn, &spill->target);
     if (outcome != Memory::Outcome::kFull) return outcome;
   }
   spill->to = nullptr;
   return Memory::Outcome::kFull;
 }
 
-Memory::Outcome Scheduler::Evict(int place, std::vector<Spill> spills) {
+Memory::Outcome Scheduler::Evict(GlobalTransaction& transaction, int place,
+                                 std::vector<Spill> spills) {
   std::vector<Spill> copies;
   bool dropped = false;
   for (Spill& spill : spills) {
@@ -215,8 +218,8 @@ Memory::Outcome Scheduler::Evict(int place, std::vector<Spill> spills) {
   core_->executor.Run([this, copies = std::move(copies)] {
     for (const Spill& spill : copies) {
       absl::Status status = CopySpill(spill);
-      Locked lock(*core_);
-      SpillDone(spill, status);
+      GlobalTransaction transaction(*core_);
+      SpillDone(transaction, spill, status);
     }
   });
   return Memory::Outcome::kLater;
@@ -229,8 +232,8 @@ absl::Status Scheduler::CopySpill(const Spill& spill) {
   });
 }
 
-void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
-  core_->AssertAll();
+void Scheduler::SpillDone(GlobalTransaction& transaction, const Spill& spill,
+                          const absl::Status& status) {
   if (ending_ && !status.ok()) return;
   store::Buffer& buffer = *spill.buffer;
   int place = spill.from->device;
@@ -249,31 +252,32 @@ void Scheduler::SpillDone(const Spill& spill, const absl::Status& status) {
     buffer.AddReplica(spill.to->device, spill.target);
     spilled_.spilled_bytes += buffer.size;
     // A reader may have come meanwhile: then there are two copies, and the next time none is made.
-    if (buffer.num_holders == 0 && !IsMoving(&buffer)) buffer.DropReplica(place);
+    if (buffer.num_holders == 0 && !IsMoving(transaction, &buffer)) buffer.DropReplica(place);
   } else {
     core_->reclaimer->Add({buffer.tenant, spill.to->device, spill.target});
     if (!status.ok()) {
       buffer.Touch();  // others are tried before it next time
       spilling_[place].failed = true;
-      SpillFailed(spill, status);
+      SpillFailed(transaction, spill, status);
     }
   }
-  if (status.ok() && spill.to->device == core_->disk_place()) memory_.FileWorked();
-  for (const auto& writer : writers) Evaluate(writer);
-  MemoryChanged();
+  if (status.ok() && spill.to->device == core_->disk_place()) memory_.FileWorked(transaction);
+  for (const auto& writer : writers) Evaluate(transaction, writer);
+  MemoryChanged(transaction);
 }
 
-void Scheduler::SpillFailed(const Spill& spill, const absl::Status& status) {
+void Scheduler::SpillFailed(GlobalTransaction& transaction, const Spill& spill,
+                            const absl::Status& status) {
   if (spill.to->device != core_->disk_place()) {
     core_->options.log(absl::StrCat("an idle array could not leave ", spill.from->description.id(),
                                     ": ", status.message()));
     return;
   }
   spilling_[core_->disk_place()].closed_until = core_->Now() + kFailedWritePause;
-  memory_.FileFailed(status);
+  memory_.FileFailed(transaction, status);
 }
 
-void Scheduler::ContentChanges(const Task& task) {
+void Scheduler::ContentChanges(TenantTransaction& transaction, const Task& task) {
   if (moves_.empty()) return;
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr || !use.write) continue;
@@ -284,17 +288,17 @@ void Scheduler::ContentChanges(const Task& task) {
   }
 }
 
-bool Scheduler::IsMoving(const store::Buffer* buffer) const {
+bool Scheduler::IsMoving(TenantTransaction& transaction, const store::Buffer* buffer) const {
   auto move = moves_.lower_bound({const_cast<store::Buffer*>(buffer), 0});
   return move != moves_.end() && move->first.first == buffer;
 }
 
 // A line now and then while it goes on: whoever wonders where the time goes finds it there.
-void Scheduler::LogSpill() {
+void Scheduler::LogSpill(GlobalTransaction& transaction) {
   if (spilled_.spilled_bytes == logged_spilled_bytes_ || core_->Now() < next_spill_log_) return;
   logged_spilled_bytes_ = spilled_.spilled_bytes;
   next_spill_log_ = core_->Now() + kSpillLogInterval;
-  SpillSample sample = SampleSpill();
+  SpillSample sample = SampleSpill(transaction);
   core_->options.log(absl::StrCat("devices are full: idle arrays hold ", sample.memory_bytes,
                                   " bytes of host memory and ", sample.disk_bytes,
                                   " of disk; in all ", sample.spilled_bytes, " bytes have left, ",
@@ -303,7 +307,7 @@ void Scheduler::LogSpill() {
 
 // Two threads of ours must not use the same bytes at once; a worker's may, since the copy is then
 // thrown away.
-bool Scheduler::WaitsForCopy(const std::shared_ptr<Task>& task) {
+bool Scheduler::WaitsForCopy(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || !use.write || use.fresh) continue;
     auto move = moves_.lower_bound({use.buffer.get(), 0});
@@ -314,12 +318,15 @@ bool Scheduler::WaitsForCopy(const std::shared_ptr<Task>& task) {
   return false;
 }
 
-SpillSample Scheduler::SampleSpill() const {
+SpillSample Scheduler::SampleSpill(GlobalTransaction& transaction) const {
   SpillSample sample = spilled_;
-  sample.memory_bytes = static_cast<int64_t>(memory_.used_bytes(core_->memory_place()));
-  sample.memory_arena_bytes = static_cast<int64_t>(memory_.arena_bytes(core_->memory_place()));
-  sample.disk_bytes = static_cast<int64_t>(memory_.used_bytes(core_->disk_place()));
-  sample.disk_arena_bytes = static_cast<int64_t>(memory_.arena_bytes(core_->disk_place()));
+  sample.memory_bytes =
+      static_cast<int64_t>(memory_.used_bytes(transaction, core_->memory_place()));
+  sample.memory_arena_bytes =
+      static_cast<int64_t>(memory_.arena_bytes(transaction, core_->memory_place()));
+  sample.disk_bytes = static_cast<int64_t>(memory_.used_bytes(transaction, core_->disk_place()));
+  sample.disk_arena_bytes =
+      static_cast<int64_t>(memory_.arena_bytes(transaction, core_->disk_place()));
   return sample;
 }
 

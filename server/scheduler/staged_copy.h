@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
 #include "server/broker/worker.h"
-#include "server/scheduler/engine.h"
+#include "server/scheduler/service/download.h"
 
 namespace stride::scheduler {
 

@@ -11,25 +11,25 @@ namespace stride::scheduler {
 
 // It ends with `unrun` when the worker can still take it out. Otherwise it has begun: it may go on
 // for the grace, from when it is its turn, and then its worker is killed with `running`.
-void Scheduler::Stop(const std::shared_ptr<Task>& task, absl::Status unrun, absl::Status running) {
+void Scheduler::Stop(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                     absl::Status unrun, absl::Status running) {
   if (task->stop.ok()) task->stop = std::move(running);
-  if (!task->recall_refused) Recall(task, std::move(unrun));
+  if (!task->recall_refused) Recall(transaction, task, std::move(unrun));
   if (task->lane == nullptr) return;
   BeginGrace(*task->lane);
   if (task->state != TaskState::kDispatched || task->recall_refused) return;
   core_->timer.At(core_->Now() + core_->options.kill_grace,
-                  [this, weak = std::weak_ptr<Task>(task)] {
-                    Locked lock(*core_);
-                    if (auto task = weak.lock()) RecallUnanswered(task);
+                  [this, tenant = task->tenant, weak = std::weak_ptr<Task>(task)] {
+                    TenantTransaction transaction(*core_, tenant);
+                    if (auto task = weak.lock()) RecallUnanswered(transaction, task);
                   });
 }
 
 void Scheduler::CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks) {
-  InParts(*core_, StripeOf(tenant), [&] {
+  InParts(*core_, StripeOf(tenant), [&](TenantTransaction& transaction) {
     if (tasks.empty()) return Step::kEnd;
     const std::shared_ptr<Task>& task = tasks.front();
-    if (task != nullptr && IsUnderWay(*task) && !core_->HoldsAll()) return Step::kNeedsAll;
-    if (task != nullptr) Cancel(task);
+    if (task != nullptr) Cancel(transaction, task);
     tasks.remove_prefix(1);
     return Step::kDone;
   });
@@ -44,7 +44,7 @@ void Scheduler::BeginGrace(Lane& lane) {
   if (std::exchange(task->grace_begun, true)) return;
   core_->timer.At(core_->Now() + core_->options.kill_grace,
                   [this, lane = &lane, weak = std::weak_ptr<Task>(task)] {
-                    Locked lock(*core_);
+                    TenantTransaction transaction(*core_, lane->tenant);
                     if (auto task = weak.lock()) GraceOver(*lane, task);
                   });
 }

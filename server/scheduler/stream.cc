@@ -71,18 +71,18 @@ absl::Status Stream::Execute() {
   return status;
 }
 
-void Stream::Stop() {
-  for (const Flying& flying : flying_) scheduler_->Cancel(flying.task);
+void Stream::Stop(TenantTransaction& transaction) {
+  for (const Flying& flying : flying_) scheduler_->Cancel(transaction, flying.task);
 }
 
 // After an error: no piece may be left that nobody waits for.
 void Stream::EndAll() {
   {
-    Locked lock(*core_);
-    Stop();
+    GlobalTransaction transaction(*core_);
+    Stop(transaction);
   }
   for (const Flying& flying : flying_) Await(*flying.task).IgnoreError();
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   flying_.clear();
 }
 
@@ -90,7 +90,7 @@ void Stream::EndAll() {
 absl::Status Stream::PlaceOutput() {
   bool fresh = uses_.back().fresh;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     for (int place : {core_->memory_place(), core_->disk_place()}) {
       if (output_->replicas.count(place) == 0) continue;
       output_->KeepOnly(place);
@@ -117,8 +117,8 @@ absl::Status Stream::PlaceOutput() {
   for (int place : {core_->memory_place(), core_->disk_place()}) {
     if (block.ok() || size > scheduler_->memory_.limit_bytes(place)) continue;
     {
-      Locked lock(*core_);
-      home = &scheduler_->LaneFor(task_->tenant, place);
+      GlobalTransaction transaction(*core_);
+      home = &scheduler_->LaneFor(transaction, task_->tenant, place);
     }
     auto allocated = scheduler_->BlockingAllocate(*home, size);
     if (allocated.ok()) block = std::move(allocated);
@@ -127,7 +127,7 @@ absl::Status Stream::PlaceOutput() {
   absl::Status status;
   if (!fresh)
     status = CopyWithSuccessors([&] { return scheduler_->RunMove(*home, *block, output_); });
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   if (!status.ok()) {
     core_->reclaimer->Add({output_->tenant, home->device, *block});
     return status;
@@ -192,17 +192,17 @@ absl::Status Stream::Start(int64_t index) {
   task->uses.push_back({.buffer = output, .write = true, .fresh = !piece.keeps_rest});
   task->planned = MakePlanned(std::move(piece.plan));
 
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   if (!task_->stop.ok()) return task_->stop;
-  if (absl::Status status = scheduler_->Enqueue(task); !status.ok()) return status;
+  if (absl::Status status = scheduler_->Enqueue(transaction, task); !status.ok()) return status;
   flying_.push_back({std::move(piece), std::move(task), std::move(output)});
   return absl::OkStatus();
 }
 
 absl::Status Stream::Await(const Task& task) {
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   auto ended = [&] { return task.finished.HasBeenNotified() || scheduler_->ending_; };
-  lock.Await(absl::Condition(&ended), SteadyTime::InfiniteFuture());
+  transaction.Await(absl::Condition(&ended), SteadyTime::InfiniteFuture());
   if (task.finished.HasBeenNotified()) return task.result;
   return MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "the daemon ends");
 }
@@ -211,12 +211,12 @@ absl::Status Stream::EndFirst() {
   const Flying& first = flying_.front();
   if (absl::Status status = Await(*first.task); !status.ok()) return status;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     task_->run_seconds += first.task->run_seconds;
     if (task_->begin_time == SteadyTime()) {
       task_->begin_time = first.task->begin_time;
       if (task_->observer != nullptr)
-        core_->Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
+        transaction.Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
     }
   }
   std::string bytes;
@@ -227,7 +227,7 @@ absl::Status Stream::EndFirst() {
   } else {
     status = WriteRegion(first.piece.output, bytes);
   }
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   flying_.pop_front();
   return task_->stop.ok() ? status : task_->stop;
 }
@@ -235,15 +235,15 @@ absl::Status Stream::EndFirst() {
 absl::Status Stream::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
                                 const ops::Region& region, std::string* bytes) {
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     ++buffer->num_holders;
   }
   absl::Status status = CopyWithSuccessors([&] {
     bytes->clear();
     return ReadRuns(*buffer, region, bytes);
   });
-  Locked lock(*core_);
-  scheduler_->LetGo(*buffer);
+  GlobalTransaction transaction(*core_);
+  scheduler_->LetGo(transaction, *buffer);
   return status;
 }
 
@@ -257,12 +257,12 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
   store::Allocation source;
   Lane* from = nullptr;
   {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     inline_bytes = buffer.inline_bytes;
     for (const auto& [place, replica] : buffer.replicas) {
       if (from != nullptr && !core_->Place(place).host_memory()) continue;
       source = replica;
-      from = &scheduler_->LaneFor(buffer.tenant, place);
+      from = &scheduler_->LaneFor(transaction, buffer.tenant, place);
     }
     if (from != nullptr) from->last_used = core_->Now();
   }
@@ -371,21 +371,23 @@ absl::Status Stream::WriteCloseRuns(const ops::Region& region, const std::string
 // --- of the scheduler ---
 
 // Begins to compute it in pieces when it is its turn, or ends it with the reason why it cannot be.
-void Scheduler::BeginStream(const std::shared_ptr<Task>& task, const absl::Status& too_large) {
+void Scheduler::BeginStream(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
+                            const absl::Status& too_large) {
   Lane& lane = *task->lane;
   uint64_t limit = std::min(memory_.limit_bytes(lane.device) / kPiecesOfDevice, kMaxPieceBytes);
   int output = static_cast<int>(task->uses.size()) - 1;
   auto pieces = ops::Pieces::Cut(task->plan(), output, static_cast<int64_t>(limit));
   if (!pieces.ok()) {
-    EndUnrun(task, WithText(too_large,
-                            absl::StrCat("the operation is too large for the device, and ",
+    EndUnrun(
+        transaction, task,
+        WithText(too_large, absl::StrCat("the operation is too large for the device, and ",
                                          pieces.status().message(), ": ", too_large.message())));
     return;
   }
   // It reads and writes apart from the worker's queue, so all before it has to have ended.
-  if (!task->pending.empty() || WaitsForCopy(task)) {
-    Unplace(*task);
-    SetState(*task, TaskState::kWaiting);
+  if (!task->pending.empty() || WaitsForCopy(transaction, task)) {
+    Unplace(transaction, *task);
+    SetState(transaction, *task, TaskState::kWaiting);
     return;
   }
   if (lane.streaming) {
@@ -394,45 +396,45 @@ void Scheduler::BeginStream(const std::shared_ptr<Task>& task, const absl::Statu
     return;
   }
   lane.streaming = true;
-  Unplace(*task);
+  Unplace(transaction, *task);
   task->ran_on_device = lane.device;
   task->dispatch_time = core_->Now();
   // To a successor it has begun, in no worker that it knows.
   task->worker_record = 0;
   task->first_sequence = task->last_sequence = 1;
-  ContentChanges(*task);
+  ContentChanges(transaction, *task);
   ++task->uses.back().buffer->num_writes;
   ++task->uses.back().buffer->num_holders;  // from here on no copy of it is begun
   task->stream = std::make_shared<Stream>(core_, this, task, &lane, *std::move(pieces));
-  SetState(*task, TaskState::kDispatched);
+  SetState(transaction, *task, TaskState::kDispatched);
   core_->streams.Run([stream = task->stream] { stream->Run(); });
 }
 
-void Scheduler::StopStream(const std::shared_ptr<Task>& task, absl::Status status) {
-  core_->AssertAll();
+void Scheduler::StopStream(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                           absl::Status status) {
   if (!task->stop.ok()) return;
   task->stop = std::move(status);
-  task->stream->Stop();
+  task->stream->Stop(transaction);
 }
 
 void Scheduler::StreamEnded(const std::shared_ptr<Task>& task, Lane& lane, absl::Status status) {
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   if (ending_) {
     task->stream = nullptr;
     return;
   }
   --task->uses.back().buffer->num_holders;
   if (!task->stop.ok() && !status.ok()) status = task->stop;
-  DeviceChange& account = core_->section().ChangeOf(lane.device);
+  DeviceChange& account = transaction.ChangeOf(lane.device);
   ++(status.ok() ? account.succeeded : account.failed);
   lane.streaming = false;
   task->stream = nullptr;
-  Complete(task, std::move(status));
-  MemoryChanged();
+  Complete(transaction, task, std::move(status));
+  MemoryChanged(transaction);
   while (!lane.streaming && !lane.streams.empty()) {
     std::shared_ptr<Task> next = std::move(lane.streams.front());
     lane.streams.pop_front();
-    if (next->state == TaskState::kPreparing && next->lane == &lane) Prepare(next);
+    if (next->state == TaskState::kPreparing && next->lane == &lane) Prepare(transaction, next);
   }
 }
 

@@ -21,15 +21,15 @@ namespace stride::scheduler {
 // file).
 //
 // Two pieces are under way at once, so that one is computed while the bytes of the other are
-// copied. Runs on a thread of its own, without the engine's lock.
+// copied. Runs on a thread of its own, between transactions.
 class Stream : public Conductor {
  public:
-  // `task` has ended waiting for all before it. Caller holds the lock.
+  // `task` has ended waiting for all before it.
   Stream(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task, Lane* lane,
          ops::Pieces pieces);
 
   void Run() override;
-  void Stop() override;
+  void Stop(TenantTransaction& transaction) override;
 
  private:
   struct Flying {
@@ -63,7 +63,7 @@ class Stream : public Conductor {
 
   store::Allocation home_;  // of the output
   int home_place_ = -1;
-  std::deque<Flying> flying_;  // changed by Run alone, under the lock
+  std::deque<Flying> flying_;  // changed by Run alone, in a transaction
   // Of each slot: the part that the last piece had. Operands that are not cut stay as they are.
   struct Known {
     ops::Piece::Source source;

@@ -29,15 +29,16 @@
 namespace stride::scheduler {
 
 struct Lane;
+class TenantTransaction;
 
 // What runs a task that is on no lane by others, which are its pieces.
 class Conductor {
  public:
   virtual ~Conductor() = default;
-  // Long, and without the lock.
+  // Takes long. The caller has no transaction.
   virtual void Run() = 0;
-  // Caller has all. What is under way is cancelled; the task ends soon after.
-  virtual void Stop() = 0;
+  // Cancels what is in flight. The task ends soon after.
+  virtual void Stop(TenantTransaction& transaction) = 0;
 };
 
 // kWaiting -> kPreparing -> kDispatched -> kDone. A worker's death, or a recall, takes kDispatched
@@ -81,7 +82,7 @@ struct KernelArguments {
 
 // One unit of scheduling: an operation on one device, or the daemon's own access to an array (an
 // upload, a download), which takes part in the ordering but runs nowhere. Members are guarded by
-// the engine's lock, but for those that are set before Enqueue and const afterwards.
+// the tenant's transactions, but for those that are set before Enqueue and const afterwards.
 struct Task : store::Access, std::enable_shared_from_this<Task> {
   explicit Task(std::shared_ptr<const Planned> planned = NoPlan()) : planned(std::move(planned)) {}
 
@@ -107,9 +108,9 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   bool of_body = false;  // a piece of a loop or a branch, which hears of its end by on_done
   // Of a loop or a branch, which has no plan: has its turn when all before it have ended.
   std::shared_ptr<Conductor> bodies;
-  // Told of every change, and when a dispatched task has begun; after the lock is given back.
+  // Told of every change, and when a dispatched task has begun; after the transaction.
   std::unique_ptr<const std::function<void(TaskState)>> observer;
-  // Of a host access: called once when all earlier accesses ended, after the lock is given back.
+  // Of a host access: called once when all earlier accesses ended, after the transaction.
   std::unique_ptr<const std::function<void()>> granted;
 
   // The scheduler's.
@@ -169,7 +170,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   // The outcome: `result` is written before `finished` is notified, never after.
   absl::Status result;
   absl::Notification finished;
-  // Told the result after the lock is given back.
+  // Called with the result after the transaction.
   absl::InlinedVector<absl::AnyInvocable<void(const absl::Status&)>, 1> on_done;
 };
 

@@ -10,6 +10,7 @@
 #include "server/base/steady_time.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/lent_for_reading.h"
+#include "server/scheduler/recorder.h"
 #include "server/store/spill_file.h"
 
 namespace stride::scheduler {
@@ -22,14 +23,14 @@ constexpr int64_t kFilePieceBytes = int64_t{1} << 20;
 ArrayWriter::~ArrayWriter() {
   shared_.reset();  // its worker is used until then
   if (lane_ == nullptr) return;
-  Locked lock(*core_, lane_->tenant);
+  TenantTransaction transaction(*core_, lane_->tenant);
   --lane_->num_copies;
 }
 
 absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int64_t offset,
                                SteadyTime deadline) {
   {
-    Locked lock(*core_, lane.tenant);
+    TenantTransaction transaction(*core_, lane.tenant);
     ++lane.num_copies;
     lane_ = &lane;
   }
@@ -187,8 +188,8 @@ void RangedUpload::Hold() {
   if (!std::exchange(holding_, true)) ++array_->buffer->num_holders;
 }
 
-void RangedUpload::LetGo() {
-  if (std::exchange(holding_, false)) scheduler_->LetGo(*array_->buffer);
+void RangedUpload::LetGo(TenantTransaction& transaction) {
+  if (std::exchange(holding_, false)) scheduler_->LetGo(transaction, *array_->buffer);
 }
 
 absl::StatusOr<v1::Array> RangedUpload::Finish() {
@@ -199,11 +200,11 @@ absl::StatusOr<v1::Array> RangedUpload::Finish() {
                      ", sent: ", position_ - begin_));
   }
   if (absl::Status status = writer_.Finish(); !status.ok()) return status;
-  Locked lock(*core_, array_->buffer->tenant);
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
   // It was deleted meanwhile, and views of it say so.
   if (!array_->buffer->error.ok()) return array_->buffer->error;
   complete_ = true;
-  Completed();
+  Completed(transaction);
   return Describe(*core_, *array_);
 }
 
@@ -214,10 +215,10 @@ absl::Status ReceivingUpload::Open(SteadyTime deadline) {
   store::Allocation target;
   bool have = false;
   {
-    Locked lock(*core_, array_->buffer->tenant);
+    TenantTransaction transaction(*core_, array_->buffer->tenant);
     if (!array_->buffer->error.ok()) return array_->buffer->error;
     Hold();
-    lane = &scheduler_->LaneFor(array_->buffer->tenant, receiving_->device);
+    lane = &scheduler_->LaneFor(transaction, array_->buffer->tenant, receiving_->device);
     auto it = array_->buffer->replicas.find(receiving_->device);
     have = it != array_->buffer->replicas.end();
     if (have) target = it->second;
@@ -227,42 +228,43 @@ absl::Status ReceivingUpload::Open(SteadyTime deadline) {
     if (absl::IsResourceExhausted(allocated.status()) && lane->device == core_->memory_place()) {
       // What is larger than the device may lie in a file as well.
       {
-        Locked lock(*core_, array_->buffer->tenant);
-        lane = &scheduler_->LaneFor(array_->buffer->tenant, core_->disk_place());
+        TenantTransaction transaction(*core_, array_->buffer->tenant);
+        lane = &scheduler_->LaneFor(transaction, array_->buffer->tenant, core_->disk_place());
       }
       auto in_file = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
       if (in_file.ok()) allocated = std::move(in_file);
     }
     if (!allocated.ok()) return allocated.status();
     target = *allocated;
-    Locked lock(*core_, array_->buffer->tenant);
+    TenantTransaction transaction(*core_, array_->buffer->tenant);
     if (receiving_->device != lane->device) {
       receiving_->device = lane->device;
-      core_->recorder.Changed(array_);
+      core_->recorder->Changed(transaction, array_);
     }
     array_->buffer->AddReplica(receiving_->device, target);
   }
   return writer_.Open(*lane, target, array_->info->offset + begin_, deadline);
 }
 
-void ReceivingUpload::Completed() {
+void ReceivingUpload::Completed(TenantTransaction& transaction) {
   receiving_->AddRange(begin_, end_);
-  core_->recorder.Changed(array_);
+  core_->recorder->Changed(transaction, array_);
   scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
   if (!receiving_->ranges.Covers(array_->info->size_bytes())) return;
   array_->receiving.reset();
   array_->buffer->SetIncoming(false);
-  scheduler_->Finish(std::static_pointer_cast<Task>(receiving_->access), absl::OkStatus());
+  scheduler_->Finish(transaction, std::static_pointer_cast<Task>(receiving_->access),
+                     absl::OkStatus());
 }
 
 ReceivingUpload::~ReceivingUpload() {
   // What was written stays, so that the client can go on from there.
   bool arrived = !complete_ && writer_.Finish().ok();
-  Locked lock(*core_, array_->buffer->tenant);
-  LetGo();
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
+  LetGo(transaction);
   if (arrived && array_->receiving != nullptr) {
     receiving_->AddRange(begin_, position_);
-    core_->recorder.Changed(array_);
+    core_->recorder->Changed(transaction, array_);
   }
   --receiving_->num_calls;
   receiving_->lease_end = core_->Now() + core_->options.upload_lease;
@@ -272,7 +274,7 @@ absl::Status OverwriteUpload::Open(SteadyTime deadline) {
   Lane* lane = nullptr;
   store::Allocation target;
   {
-    Locked lock(*core_, array_->buffer->tenant);
+    TenantTransaction transaction(*core_, array_->buffer->tenant);
     if (!array_->buffer->error.ok()) return array_->buffer->error;
     if (array_->buffer->num_loans > 0) return LentForReading();
     auto& replicas = array_->buffer->replicas;
@@ -284,23 +286,23 @@ absl::Status OverwriteUpload::Open(SteadyTime deadline) {
     target = replicas.begin()->second;
     array_->buffer->KeepOnly(device);
     ++array_->buffer->num_writes;
-    lane = &scheduler_->LaneFor(array_->buffer->tenant, device);
+    lane = &scheduler_->LaneFor(transaction, array_->buffer->tenant, device);
   }
   return writer_.Open(*lane, target, array_->info->offset + begin_, deadline);
 }
 
 OverwriteUpload::~OverwriteUpload() {
   writer_.Finish().IgnoreError();
-  Locked lock(*core_, array_->buffer->tenant);
-  LetGo();
-  scheduler_->Finish(task_, absl::OkStatus());
+  TenantTransaction transaction(*core_, array_->buffer->tenant);
+  LetGo(transaction);
+  scheduler_->Finish(transaction, task_, absl::OkStatus());
 }
 
 ArrayDownload::~ArrayDownload() {
   staged_.reset();
   shared_.reset();
   if (lane_ == nullptr) return;
-  Locked lock(*core_, lane_->tenant);
+  TenantTransaction transaction(*core_, lane_->tenant);
   --lane_->num_copies;
 }
 
@@ -308,11 +310,11 @@ absl::Status ArrayDownload::Open() {
   const session::Array& array = access_->array();
   Lane* lane = nullptr;
   {
-    Locked lock(*core_, array.buffer->tenant);
+    TenantTransaction transaction(*core_, array.buffer->tenant);
     inline_bytes_ = array.buffer->inline_bytes;
     for (auto& [device, replica] : array.buffer->replicas) {
       if (lane != nullptr && !core_->Place(device).host_memory()) continue;
-      lane = &scheduler_->LaneFor(array.buffer->tenant, device);
+      lane = &scheduler_->LaneFor(transaction, array.buffer->tenant, device);
       source_ = replica;
     }
     if (lane == nullptr && inline_bytes_ == nullptr) {

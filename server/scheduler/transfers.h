@@ -7,9 +7,10 @@
 #include "server/base/steady_time.h"
 #include "server/scheduler/arrays.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/engine.h"
 #include "server/scheduler/region_copies.h"
 #include "server/scheduler/scheduler.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/upload.h"
 #include "server/scheduler/staged_copy.h"
 
 namespace stride::scheduler {
@@ -76,12 +77,12 @@ class RangedUpload : public Upload {
   void ShareRegion(std::shared_ptr<Region> region) { writer_.ShareRegion(std::move(region)); }
 
  protected:
-  // All bytes are in the array. Caller holds the lock.
-  virtual void Completed() = 0;
+  // All bytes are in the array.
+  virtual void Completed(TenantTransaction& transaction) = 0;
   // From before the first byte to the end of all copies the buffer stays where it is, also when its
-  // array is deleted meanwhile. Caller holds the lock.
+  // array is deleted meanwhile.
   void Hold();
-  void LetGo();
+  void LetGo(TenantTransaction& transaction);
 
   Core* const core_;
   Scheduler* const scheduler_;
@@ -106,7 +107,7 @@ class ReceivingUpload : public RangedUpload {
   absl::Status Open(SteadyTime deadline);
 
  private:
-  void Completed() override;
+  void Completed(TenantTransaction& transaction) override;
   const std::shared_ptr<session::Receiving> receiving_;
 };
 
@@ -120,7 +121,7 @@ class OverwriteUpload : public RangedUpload {
   absl::Status Open(SteadyTime deadline);
 
  private:
-  void Completed() override {}
+  void Completed(TenantTransaction& transaction) override {}
   const std::shared_ptr<Task> task_;
 };
 

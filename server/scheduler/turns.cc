@@ -62,32 +62,33 @@ FairShare::Flow* Scheduler::NextTurn(int device) {
   return nullptr;
 }
 
-// A lane of another stripe has a section of its own for its turn, after this one.
-void Scheduler::GiveTurns(int device) {
-  Section& section = core_->section();
-  auto& giving = section.giving;
-  if (std::find(giving.begin(), giving.end(), device) != giving.end()) return;
-  giving.push_back(device);
-  while (FairShare::Flow* flow = NextTurn(device)) {
-    Lane& lane = *flow->lane;
-    if (core_->HoldsAll() || StripeOf(lane.tenant) == section.stripe) {
-      Pump(lane);
-    } else {
-      core_->Defer([this, &lane] { BeginTurn(lane); });
-    }
-  }
-  giving.erase(std::find(giving.begin(), giving.end(), device));
+void Scheduler::GiveTurns(TenantTransaction& transaction, int device) {
+  auto& devices = transaction.work().devices;
+  if (std::find(devices.begin(), devices.end(), device) == devices.end()) devices.push_back(device);
 }
 
-// Without a lock. Does not wait for the lane's stripe: this thread is another tenant's, or all's.
+// A device queue of another partition has its turn in a transaction of its own, after this one.
+void Scheduler::GiveTurnsNow(TenantTransaction& transaction, int device) {
+  while (FairShare::Flow* flow = NextTurn(device)) {
+    Lane& lane = *flow->lane;
+    if (transaction.Has(lane.tenant)) {
+      PumpNow(transaction, lane);
+    } else {
+      transaction.Defer([this, &lane] { BeginTurn(lane); });
+    }
+  }
+}
+
+// The caller has no transaction. Does not wait for the device queue's partition: this thread works
+// for another tenant, or for all.
 void Scheduler::BeginTurn(Lane& lane) {
-  if (Locked lock(*core_, lane.tenant, Locked::IfFree::kOnly); lock.holds()) {
-    Pump(lane);
+  if (auto transaction = TenantTransaction::IfFree(*core_, lane.tenant)) {
+    Pump(*transaction, lane);
     return;
   }
   core_->turns.Run([this, &lane] {
-    Locked lock(*core_, lane.tenant);
-    Pump(lane);
+    TenantTransaction transaction(*core_, lane.tenant);
+    Pump(transaction, lane);
   });
 }
 

@@ -78,8 +78,8 @@ void Scheduler::MeasureWorkers() {
   }
   std::vector<int> pids;
   {
-    Locked lock(*core_);
-    lanes_.ForEach([&](const Lane& lane) {
+    GlobalTransaction transaction(*core_);
+    lanes_.ForEach(transaction, [&](const Lane& lane) {
       const bool wanted = lane.worker != nullptr && lane.worker->pid() > 0;
       if (wanted && static_cast<int>(pids.size()) < kSamples) pids.push_back(lane.worker->pid());
     });
@@ -88,16 +88,16 @@ void Scheduler::MeasureWorkers() {
   for (int pid : pids) {
     if (std::optional<ProcessUse> use = ReadProcessUse(pid)) uses.push_back(*use);
   }
-  Locked lock(*core_);
+  GlobalTransaction transaction(*core_);
   costs_.Measured(uses);
-  double host_arenas = static_cast<double>(memory_.arena_bytes(core_->memory_place()));
+  double host_arenas = static_cast<double>(memory_.arena_bytes(transaction, core_->memory_place()));
   const EngineOptions& options = core_->options;
   const int allowed = options.max_workers_of_device > 0 ? options.max_workers_of_device : INT_MAX;
   for (int device = 0; device < num_devices; ++device) {
     const wire::DeviceDescription& description = core_->broker->devices()[device];
-    const auto arenas = static_cast<int64_t>(memory_.arena_bytes(device));
+    const auto arenas = static_cast<int64_t>(memory_.arena_bytes(transaction, device));
     if (description.host_memory()) {
-      host_arenas += static_cast<double>(memory_.used_bytes(device));
+      host_arenas += static_cast<double>(memory_.used_bytes(transaction, device));
       seats_.set_most(device, allowed);
       continue;
     }

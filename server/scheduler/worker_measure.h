@@ -13,8 +13,8 @@ struct ProcessUse {
 };
 
 // The cost of a worker, as measured so far: memory of its device, memory of the host, threads.
-// Before the first measurement, the values are those of the machines of development. Guarded by
-// the engine's lock.
+// Before the first measurement, the values are those of the machines of development. Global
+// transactions guard it.
 class WorkerCosts {
  public:
   explicit WorkerCosts(int num_devices) : device_bytes_(num_devices, kDeviceBytes) {}

@@ -16,7 +16,7 @@ struct Lane;
 // memory, processes and descriptors allow. A failed start lowers these bounds for a while. Few
 // workers start at once, since more would only slow each other down.
 //
-// Only decides: no clock, no lock. Guarded by the engine's lock; all of it in sections of all.
+// Only decides: no clock, no lock. Global transactions guard it.
 class WorkerSeats {
  public:
   struct Options {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/system_error.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/start_retry.h"
 
@@ -28,58 +29,56 @@ WorkerSeats::Lack LackOf(const absl::Status& status) {
 
 }  // namespace
 
-bool Scheduler::HaveWorker(Lane& lane) {
+bool Scheduler::HaveWorker(TenantTransaction& transaction, Lane& lane) {
   if (lane.worker != nullptr) return true;
-  StartWorker(lane);
+  StartWorker(transaction, lane);
   return false;
 }
 
-// The start waits in line with others; a section of all lets it begin.
-void Scheduler::StartWorker(Lane& lane) {
+// The start waits in line with others; a global transaction lets it begin.
+void Scheduler::StartWorker(TenantTransaction& transaction, Lane& lane) {
   if (std::exchange(lane.starting, true)) return;
   lane.num_starts = 0;
   lane.first_start = core_->Now();
-  if (core_->HoldsAll()) {
-    WaitForWorker(lane);
+  if (GlobalTransaction* global = transaction.global()) {
+    WaitForWorker(*global, lane);
     return;
   }
-  core_->Defer([this, &lane] {
-    Locked lock(*core_);
-    WaitForWorker(lane);
+  transaction.Defer([this, &lane] {
+    GlobalTransaction transaction(*core_);
+    WaitForWorker(transaction, lane);
   });
 }
 
-void Scheduler::WaitForWorker(Lane& lane) {
-  core_->AssertAll();
+void Scheduler::WaitForWorker(GlobalTransaction& transaction, Lane& lane) {
   if (!lane.starting || lane.worker != nullptr) return;
   seats_.Wait(lane.seat, core_->Now());
-  BeginStarts();
+  BeginStarts(transaction);
 }
 
 // Starts what may start now, and makes room for what waits only for that.
-void Scheduler::BeginStarts() {
-  core_->AssertAll();
+void Scheduler::BeginStarts(GlobalTransaction& transaction) {
   if (ending_) return;
   const SteadyTime now = core_->Now();
   for (;;) {
-    while (WorkerSeats::Seat* seat = seats_.Begin(now)) TryStart(*seat->lane);
+    while (WorkerSeats::Seat* seat = seats_.Begin(now)) TryStart(transaction, *seat->lane);
     bool for_any = false;
     const WorkerSeats::Seat* blocked = seats_.Blocked(now, &for_any);
     if (blocked == nullptr) break;
-    if (!GiveWay(for_any ? std::nullopt : std::optional<int>(blocked->device))) break;
+    if (!GiveWay(transaction, for_any ? std::nullopt : std::optional<int>(blocked->device))) break;
   }
-  if (!seats_.waiting()) StopYielding();
+  if (!seats_.waiting()) StopYielding(transaction);
   const SteadyTime next = seats_.next_try(now);
   if (next >= next_start_look_) return;
   next_start_look_ = next;
   core_->timer.At(next, [this] {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     next_start_look_ = SteadyTime::InfiniteFuture();
-    BeginStarts();
+    BeginStarts(transaction);
   });
 }
 
-void Scheduler::TryStart(Lane& lane) {
+void Scheduler::TryStart(GlobalTransaction& transaction, Lane& lane) {
   // The tasks that needed the worker may be gone: cancelled, or past their deadline.
   if (lane.preparing.empty() && lane.num_awaiting == 0) {
     seats_.Failed(lane.seat);
@@ -90,18 +89,19 @@ void Scheduler::TryStart(Lane& lane) {
   ++lane.num_starts;
   core_->starter.Run([this, lane = &lane] {
     auto worker = core_->broker->StartWorker(lane->device);
-    const uint64_t record = worker.ok() ? core_->recorder.StoreWorker(**worker) : 0;
-    Locked lock(*core_);
+    const uint64_t record = worker.ok() ? core_->recorder->StoreWorker(**worker) : 0;
+    GlobalTransaction transaction(*core_);
     if (worker.ok()) {
-      WorkerStarted(*lane, *std::move(worker), record);
+      WorkerStarted(transaction, *lane, *std::move(worker), record);
     } else {
-      WorkerNotStarted(*lane, worker.status());
+      WorkerNotStarted(transaction, *lane, worker.status());
     }
-    BeginStarts();
+    BeginStarts(transaction);
   });
 }
 
-void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker, uint64_t record) {
+void Scheduler::WorkerStarted(GlobalTransaction& transaction, Lane& lane,
+                              std::shared_ptr<broker::Worker> worker, uint64_t record) {
   seats_.Started(lane.seat, core_->Now());
   lane.starting = false;
   ++lane.num_start_tries;
@@ -112,7 +112,7 @@ void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker
   lane.processor_time.Begin(lane.worker->pid());
   lane.worker_record = record;
   lane.last_used = core_->Now();
-  core_->recorder.WorkerAdopted(record, lane);
+  core_->recorder->WorkerAdopted(transaction, record, lane);
   ForgetWorker(lane);
   lane.recalls.clear();
   lane.next_sequence = 1;
@@ -120,34 +120,35 @@ void Scheduler::WorkerStarted(Lane& lane, std::shared_ptr<broker::Worker> worker
   lane.worker->Adopt(
       {.tasks_done =
            [this, lane = &lane, identity](absl::Span<const wire::TaskResult> results) {
-             Locked lock(*core_, lane->tenant);
-             TasksDone(*lane, identity, results);
+             TenantTransaction transaction(*core_, lane->tenant);
+             TasksDone(transaction, *lane, identity, results);
            },
        .printed =
            [this, lane = &lane, identity](uint64_t sequence, std::string_view text,
                                           uint64_t dropped_lines) {
-             Locked lock(*core_, lane->tenant);
-             if (lane->worker.get() == identity) Printed(*lane, sequence, text, dropped_lines);
+             TenantTransaction transaction(*core_, lane->tenant);
+             if (lane->worker.get() == identity)
+               Printed(transaction, *lane, sequence, text, dropped_lines);
            },
        .cancelled =
            [this, lane = &lane, identity](uint64_t sequence, bool taken) {
-             Locked lock(*core_);
-             TasksCancelled(*lane, identity, sequence, taken);
+             TenantTransaction transaction(*core_, lane->tenant);
+             TasksCancelled(transaction, *lane, identity, sequence, taken);
            },
        .died =
            [this, lane = &lane, identity](const broker::WorkerDeath& death) {
-             Locked lock(*core_);
+             GlobalTransaction transaction(*core_);
              seats_.Gone();
              if (lane->worker.get() == identity) {
                seats_.Free(lane->seat);
-               WorkerDied(*lane, identity, death);
+               WorkerDied(transaction, *lane, identity, death);
              } else {
-               MemoryChanged();  // what it had on the device is free
+               MemoryChanged(transaction);  // what it had on the device is free
              }
-             BeginStarts();
+             BeginStarts(transaction);
            }});
-  PrepareAll(lane);
-  Pump(lane);
+  PrepareAll(transaction, lane);
+  Pump(transaction, lane);
 }
 
 // The state of a worker does not apply to the next.
@@ -159,29 +160,29 @@ void Scheduler::ForgetWorker(Lane& lane) {
   lane.graphs.clear();
 }
 
-void Scheduler::WorkerNotStarted(Lane& lane, const absl::Status& why) {
+void Scheduler::WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
+                                 const absl::Status& why) {
   seats_.Failed(lane.seat);
-  if (ending_) return EndStart(lane, why);
-  if (IsLack(why)) return StartLacked(lane, why);
+  if (ending_) return EndStart(transaction, lane, why);
+  if (IsLack(why)) return StartLacked(transaction, lane, why);
   // A worker that dies while it starts is replaced like any other.
   std::optional<absl::Duration> pause;
   if (absl::IsAborted(why)) {
     pause = PauseBeforeNextStart(lane.num_starts, core_->Now() - lane.first_start,
                                  core_->options.start_patience);
   }
-  if (!pause.has_value()) return StartFailed(lane, why);
+  if (!pause.has_value()) return StartFailed(transaction, lane, why);
   // Living workers may hold the resources that it lacked. One death may be chance.
-  if (lane.num_starts > 1) GiveWay(lane.device);
+  if (lane.num_starts > 1) GiveWay(transaction, lane.device);
   core_->timer.At(core_->Now() + *pause, [this, lane = &lane] {
-    Locked lock(*core_);
-    WaitForWorker(*lane);
+    GlobalTransaction transaction(*core_);
+    WaitForWorker(transaction, *lane);
   });
 }
 
 // Other workers have the resources that this start needs. An idle one ends for it now, and the lane
 // is the first to start when a worker ends. This is no evidence against the device.
-void Scheduler::StartLacked(Lane& lane, const absl::Status& why) {
-  core_->AssertAll();
+void Scheduler::StartLacked(GlobalTransaction& transaction, Lane& lane, const absl::Status& why) {
   const SteadyTime now = core_->Now();
   const WorkerSeats::Lack lack = LackOf(why);
   seats_.Lacked(lane.device, lack, now);
@@ -189,13 +190,15 @@ void Scheduler::StartLacked(Lane& lane, const absl::Status& why) {
   if (lane.first_lack == SteadyTime::InfiniteFuture()) lane.first_lack = now;
   const bool others = seats_.num_of_all() > 0;
   const SteadyTime give_up = lane.first_lack + core_->options.start_patience;
-  if (!others || now >= give_up) return EndStart(lane, NoRoomFor(lane));
-  GiveWay(lack == WorkerSeats::Lack::kMachine ? std::nullopt : std::optional<int>(lane.device));
+  if (!others || now >= give_up) return EndStart(transaction, lane, NoRoomFor(lane));
+  GiveWay(transaction,
+          lack == WorkerSeats::Lack::kMachine ? std::nullopt : std::optional<int>(lane.device));
   seats_.WaitAgain(lane.seat, now);
   core_->timer.At(give_up, [this, lane = &lane, give_up] {
-    Locked lock(*core_);
+    GlobalTransaction transaction(*core_);
     if (lane->first_lack + core_->options.start_patience != give_up) return;
-    if (lane->seat.state == WorkerSeats::Seat::State::kWaiting) EndStart(*lane, NoRoomFor(*lane));
+    if (lane->seat.state == WorkerSeats::Seat::State::kWaiting)
+      EndStart(transaction, *lane, NoRoomFor(*lane));
   });
 }
 
@@ -210,12 +213,11 @@ absl::Status Scheduler::NoRoomFor(const Lane& lane) const {
 
 // A canary shows whether the device is to blame, and the lane waits for its result. If the device
 // is not to blame, only this tenant's work fails, and after some tries.
-void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
-  core_->AssertAll();
+void Scheduler::StartFailed(GlobalTransaction& transaction, Lane& lane, const absl::Status& why) {
   ++lane.num_start_failures;
-  GiveWay(lane.device);
+  GiveWay(transaction, lane.device);
   const bool watched = core_->options.health.interval != absl::InfiniteDuration();
-  if (watched) health_.Suspect(lane.device);
+  if (watched) health_.Suspect(transaction, lane.device);
   // If the device is to blame, canaries find that before the last try.
   if (watched && lane.num_start_failures <= core_->options.health.max_failures) {
     lane.awaits_canary = true;
@@ -224,7 +226,7 @@ void Scheduler::StartFailed(Lane& lane, const absl::Status& why) {
   lane.num_start_failures = 0;
   core_->options.log(absl::StrCat("a worker does not start: device=devices/", lane.description.id(),
                                   " tenant=", lane.tenant.value, " cause=", why.message()));
-  EndStart(lane, CannotRunNow(lane));
+  EndStart(transaction, lane, CannotRunNow(lane));
 }
 
 absl::Status Scheduler::CannotRunNow(const Lane& lane) {
@@ -234,31 +236,30 @@ absl::Status Scheduler::CannotRunNow(const Lane& lane) {
 }
 
 // No worker will start: work of this lane that needs one ends with `status`.
-void Scheduler::EndStart(Lane& lane, const absl::Status& status) {
-  core_->AssertAll();
+void Scheduler::EndStart(GlobalTransaction& transaction, Lane& lane, const absl::Status& status) {
   seats_.Leave(lane.seat);
   lane.starting = false;
   lane.awaits_canary = false;
   lane.first_lack = SteadyTime::InfiniteFuture();
   ++lane.num_start_tries;
   lane.start_error = status;
-  WakeWaiters();
+  WakeWaiters(transaction);
   if (ending_) return;  // a successor may have it done
   const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
   for (const auto& task : tasks) {
-    if (task->state == TaskState::kPreparing) EndUnrun(task, status);
+    if (task->state == TaskState::kPreparing) EndUnrun(transaction, task, status);
   }
 }
 
 // A canary has come back, or could not be sent.
-void Scheduler::CanaryEnded(int device) {
-  lanes_.ForEach([&](Lane& lane) {
+void Scheduler::CanaryEnded(GlobalTransaction& transaction, int device) {
+  lanes_.ForEach(transaction, [&](Lane& lane) {
     if (lane.device != device || !std::exchange(lane.awaits_canary, false)) return;
     if (health_.Serves(device)) {
-      WaitForWorker(lane);
+      WaitForWorker(transaction, lane);
     } else {
       lane.num_start_failures = 0;
-      EndStart(lane, CannotRunNow(lane));
+      EndStart(transaction, lane, CannotRunNow(lane));
     }
   });
 }
@@ -275,26 +276,25 @@ bool Scheduler::IsIdle(const Lane& lane) {
 
 // Ends the idle worker that was used least recently, of this device or of any. False: there is
 // none. `except`: not this lane's.
-bool Scheduler::GiveWay(std::optional<int> device, const Lane* except) {
-  core_->AssertAll();
+bool Scheduler::GiveWay(GlobalTransaction& transaction, std::optional<int> device,
+                        const Lane* except) {
   Lane* least = nullptr;
-  lanes_.ForEach([&](Lane& lane) {
+  lanes_.ForEach(transaction, [&](Lane& lane) {
     if (device.has_value() && lane.device != *device) return;
     if (&lane == except || !IsIdle(lane)) return;
     if (least == nullptr || lane.last_used < least->last_used) least = &lane;
   });
   if (least == nullptr) return false;
-  EndWorker(*least);
+  EndWorker(transaction, *least);
   return true;
 }
 
 // Its arrays stay: their memory is the daemon's. Empty arenas are released.
-void Scheduler::EndWorker(Lane& lane) {
-  core_->AssertAll();
-  Charge(lane, 0);
-  memory_.Trim(lane, 0);
+void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
+  Charge(transaction, lane, 0);
+  memory_.Trim(transaction, lane, 0);
   std::shared_ptr<broker::Worker> worker = std::exchange(lane.worker, nullptr);
-  core_->recorder.WorkerGone(lane.tenant, std::exchange(lane.worker_record, 0));
+  core_->recorder->WorkerGone(transaction, lane.tenant, std::exchange(lane.worker_record, 0));
   ForgetWorker(lane);
   lane.yielding = false;
   seats_.Free(lane.seat);
@@ -303,15 +303,14 @@ void Scheduler::EndWorker(Lane& lane) {
 
 // Where all are busy and a lane has waited for a turn's length, the lane that has had a worker
 // longest gets no new tasks, and returns the worker when its tasks in flight have ended.
-void Scheduler::AskToYield() {
-  core_->AssertAll();
+void Scheduler::AskToYield(GlobalTransaction& transaction) {
   const SteadyTime now = core_->Now();
   const SteadyTime before = now - core_->options.worker_turn;
   bool for_any = false;
   const WorkerSeats::Seat* blocked = seats_.Blocked(now, &for_any);
   if (blocked == nullptr || blocked->since > before) return;
   Lane* longest = nullptr;
-  lanes_.ForEach([&](Lane& lane) {
+  lanes_.ForEach(transaction, [&](Lane& lane) {
     if (!for_any && lane.device != blocked->device) return;
     if (lane.worker == nullptr || lane.yielding || lane.seat.since > before) return;
     if (longest == nullptr || lane.seat.since < longest->seat.since) longest = &lane;
@@ -319,22 +318,21 @@ void Scheduler::AskToYield() {
   if (longest == nullptr) return;
   longest->yielding = any_yielding_ = true;
   NoteDemand(*longest);
-  GiveTurns(longest->device);
-  YieldIfDone(*longest);
+  GiveTurns(transaction, longest->device);
+  YieldIfDone(transaction, *longest);
 }
 
-void Scheduler::YieldIfDone(Lane& lane) {
-  core_->AssertAll();
+void Scheduler::YieldIfDone(GlobalTransaction& transaction, Lane& lane) {
   if (!lane.yielding || !MayEndWorker(lane)) return;
-  EndWorker(lane);
-  if (!lane.preparing.empty()) StartWorker(lane);  // after the lanes that wait
-  BeginStarts();
+  EndWorker(transaction, lane);
+  if (!lane.preparing.empty()) StartWorker(transaction, lane);  // after the lanes that wait
+  BeginStarts(transaction);
 }
 
-void Scheduler::StopYielding() {
+void Scheduler::StopYielding(GlobalTransaction& transaction) {
   if (!std::exchange(any_yielding_, false)) return;
-  lanes_.ForEach([&](Lane& lane) {
-    if (std::exchange(lane.yielding, false)) Pump(lane);
+  lanes_.ForEach(transaction, [&](Lane& lane) {
+    if (std::exchange(lane.yielding, false)) Pump(transaction, lane);
   });
 }
 
@@ -345,25 +343,24 @@ bool Scheduler::StartsSlowDown(int device) const {
 
 // Each second: ends workers without work for long and those beyond their device's bound, and gives
 // turns.
-void Scheduler::TendWorkers() {
-  core_->AssertAll();
+void Scheduler::TendWorkers(GlobalTransaction& transaction) {
   const SteadyTime now = core_->Now();
   const SteadyTime idle_since = now - core_->options.worker_idle_timeout;
   std::vector<Lane*> yielding;
-  lanes_.ForEach([&](Lane& lane) {
-    if (IsIdle(lane) && lane.last_used <= idle_since) EndWorker(lane);
+  lanes_.ForEach(transaction, [&](Lane& lane) {
+    if (IsIdle(lane) && lane.last_used <= idle_since) EndWorker(transaction, lane);
     if (lane.yielding) yielding.push_back(&lane);
   });
-  for (Lane* lane : yielding) YieldIfDone(*lane);
+  for (Lane* lane : yielding) YieldIfDone(transaction, *lane);
   for (int device = 0; device < core_->memory_place(); ++device) {
     if (StartsSlowDown(device) && seats_.IsCrowded(device, now)) {
       seats_.Crowded(device, kMostInACrowd, now);
     }
     for (int i = 0; i < kMostEndsAtOnce && seats_.num_taken(device) > seats_.most(device, now); ++i)
-      if (!GiveWay(device)) break;
+      if (!GiveWay(transaction, device)) break;
   }
-  BeginStarts();
-  AskToYield();
+  BeginStarts(transaction);
+  AskToYield(transaction);
 }
 
 }  // namespace stride::scheduler

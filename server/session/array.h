@@ -20,12 +20,12 @@
 
 namespace stride::session {
 
-// An upload under way into a new array: ends when every byte has arrived, or when no call has
-// touched it for the lease.
+// An upload in flight into a new array. It ends when every byte has arrived, or when no call has
+// written to it within the lease.
 struct Receiving {
   store::RangeSet ranges;
-  std::shared_ptr<store::Access> access;  // keeps readers waiting until it is complete
-  int num_calls = 0;                      // calls writing now
+  std::shared_ptr<store::Access> access;  // keeps readers waiting until the upload is complete
+  int num_calls = 0;                      // number of calls that write now
   SteadyTime lease_end;
   ControlCharge control;
   void CountFor(ControlAccount& account) { control = account.Hold(Cost()); }
@@ -38,47 +38,50 @@ struct Receiving {
            static_cast<int64_t>(ranges.ranges().size()) * kUploadRangeControlBytes;
   }
   int device = -1;
-  absl::Mutex allocation;  // held, without the scheduler's lock, by the call that gets the memory;
-                           // others wait on it
+  // held, without the scheduler's lock, by the call that allocates the memory; other calls wait for
+  // it
+  absl::Mutex allocation;
 };
 
 struct Array;
-// Most operations have no more.
+// Most operations have at most three.
 using ArrayList = absl::InlinedVector<std::shared_ptr<Array>, 3>;
 
-// Of an array that is spread over devices: the arrays that it is made of, one on each device, each
-// with a buffer of its own. Parts have no names and stand in no catalogue; only the whole owns
-// them, and what is made of it.
+// The parts of an array that is spread over devices: one array per device, each with its own
+// buffer. Parts have no names and are in no catalogue; only the whole array, and views of it, own
+// them.
 struct Shards {
-  int axis = 0;             // that is split, in [0, rank)
-  bool replicated = false;  // in place of a split: every part is the whole
+  int axis = 0;             // the axis that is split, in [0, rank)
+  bool replicated = false;  // instead of a split: each part is the whole
   std::vector<int> devices;
-  ArrayList parts;  // one for each device; some may be empty
+  ArrayList parts;  // one per device; some may be empty
 };
 
-// What a handle or a name stands for: a typed view of a buffer, an array spread over devices, or
-// the first error. Guarded by the scheduler's lock, except what is const.
+// The referent of a handle or a name: a typed view of a buffer, an array spread over devices, or
+// the first error. Guarded by the scheduler's lock, except const members.
 struct Array {
-  TenantId tenant;     // of arrays in a catalogue, and of their parts
+  TenantId tenant;     // set for arrays in a catalogue and their parts
   CatalogueName name;  // empty for results that only travel inline
   SharedInfo info;
   std::shared_ptr<store::Buffer>
-      buffer;  // null when the array could not even be planned: `error` tells why; or with `shards`
-  std::shared_ptr<const Shards> shards;  // null: in one piece; `info` is of the whole
+      buffer;  // null with `shards`, or when the array could not be planned: `error` has the reason
+  std::shared_ptr<const Shards> shards;  // null: in one piece; otherwise `info` describes the whole
   absl::Status error;
   SteadyTime create_time;
   SteadyTime expire_time = SteadyTime::InfiniteFuture();
-  std::shared_ptr<Receiving> receiving;  // while an upload is incomplete
+  std::shared_ptr<Receiving> receiving;  // set while an upload is incomplete
   uint64_t record = 0;                   // id of its record in the journal; 0: none
-  bool changed = false;                  // waits for the recorder
+  bool changed = false;                  // waits for the journal writer
   uint64_t durable = 0;                  // id of its row on disk; 0: none
-  ControlCharge control;                 // while it is in a catalogue, and for who still has it
+  // held while a catalogue has the array, and until its last reference is released
+  ControlCharge control;
 
-  // The first error that spoiled it, or a part of it, or that cost its session a write to it.
+  // The first error that spoiled the array or one of its parts, or that lost a write of its
+  // session.
   const absl::Status& status() const { return StatusFor(name.session()); }
 
  private:
-  // `session` is empty for an array that stands in no session.
+  // `session` is empty for an array without a session.
   const absl::Status& StatusFor(std::string_view session) const {
     if (!error.ok()) return error;
     if (buffer != nullptr) {

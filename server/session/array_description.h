@@ -8,13 +8,13 @@
 #include "server/store/array_info.h"
 #include "stride/v1/array.pb.h"
 
-// What a client is told of an array, as far as it needs no more than the array itself.
+// Describes arrays to clients, from the array alone.
 namespace stride::session {
 
 struct Array;
 
-// Of an array that an operation has yet to make. It holds no array and needs no lock: it is written
-// out later, by another thread.
+// Description of an array that an operation will produce. It holds no array and needs no lock,
+// since another thread serializes it later.
 struct PendingArray {
   CatalogueName name;
   SharedInfo info;
@@ -22,15 +22,15 @@ struct PendingArray {
 };
 using PendingArrays = absl::InlinedVector<PendingArray, 1>;
 
-// Whether that is all there is to tell of it. Caller holds the scheduler's lock, as of Note.
+// Whether that is all there is to report of it. The caller has a transaction, as for Note.
 bool IsPending(const Array& array);
 PendingArray Note(const Array& array);
-// As it was when it was noted.
+// Describes the array as of Note.
 void Describe(const PendingArray& array, v1::Array* empty);
 
 void DescribeTimes(SteadyTime created, SteadyTime expires, v1::Array* out);
 void DescribeInfo(const ArrayInfo& info, v1::Array* out);
-// As a date.
+// Converts to a date.
 void SetTimestamp(SteadyTime time, google::protobuf::Timestamp* out);
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out);
 

@@ -8,6 +8,7 @@
 #include "server/base/status_bytes.h"
 #include "server/base/steady_time.h"
 #include "server/session/control_cost.h"
+#include "server/tenant/transaction.h"
 
 namespace stride::session {
 namespace {
@@ -30,14 +31,12 @@ absl::Status Taken(const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId& tenant,
-                                                                  const std::string& id,
-                                                                  absl::Duration ttl,
-                                                                  SteadyTime now,
-                                                                  int max_sessions) {
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(
+    scheduler::GlobalTransaction& transaction, const TenantId& tenant, const std::string& id,
+    absl::Duration ttl, SteadyTime now, int max_sessions) {
   auto key = std::make_pair(tenant, id);
   if (sessions_.count(key) > 0) return Taken(SessionName(id));
-  int count = NumSessions(tenant);
+  int count = NumSessions(transaction, tenant);
   if (count >= max_sessions) {
     return QuotaExceeded(
         v1::ERROR_REASON_QUOTA, tenant.value, "too many open sessions; delete some",
@@ -54,41 +53,44 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(const TenantId
   session->ttl = ttl;
   session->expire_time = now + ttl;
   sessions_[key] = session;
-  for (Observer* observer : observers_) observer->Added(*session);
+  for (Observer* observer : observers_) observer->Added(transaction, *session);
   return session;
 }
 
-void Catalogue::Restore(std::shared_ptr<Session> session) {
+void Catalogue::Restore(scheduler::GlobalTransaction& transaction,
+                        std::shared_ptr<Session> session) {
   session->name = std::make_shared<const std::string>(SessionName(session->id));
   session->control = accounts_->ControlOf(session->tenant)->Hold(kSessionControlBytes);
-  for (Observer* observer : observers_) observer->Added(*session);
+  for (Observer* observer : observers_) observer->Added(transaction, *session);
   std::pair<TenantId, std::string> key(session->tenant, session->id);
   sessions_[key] = std::move(session);
 }
 
-void Catalogue::Close(Session& session) {
+void Catalogue::Close(scheduler::TenantTransaction& transaction, Session& session) {
   session.closed = true;
   std::shared_ptr<Session>& latest = latest_[StripeOf(session.tenant)];
   if (latest.get() == &session) latest = nullptr;
 }
 
-absl::StatusOr<std::shared_ptr<Session>> Catalogue::CloseSession(const TenantId& tenant,
-                                                                 std::string_view id) {
-  const std::shared_ptr<Session> session = Lookup(tenant, id);
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::CloseSession(
+    scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view id) {
+  const std::shared_ptr<Session> session = Lookup(transaction, tenant, id);
   if (session == nullptr) return SessionNotFound(id);
-  Close(*session);
+  Close(transaction, *session);
   return session;
 }
 
-void Catalogue::Tell(const std::shared_ptr<Array>& added) {
-  for (Observer* observer : observers_) observer->Added(added);
+void Catalogue::Tell(scheduler::TenantTransaction& transaction,
+                     const std::shared_ptr<Array>& added) {
+  for (Observer* observer : observers_) observer->Added(transaction, added);
 }
 
-void Catalogue::TellRemoved(Array& array) {
-  for (Observer* observer : observers_) observer->Removed(array);
+void Catalogue::TellRemoved(scheduler::TenantTransaction& transaction, Array& array) {
+  for (Observer* observer : observers_) observer->Removed(transaction, array);
 }
 
-int Catalogue::NumSessions(const TenantId& tenant) const {
+int Catalogue::NumSessions(scheduler::TenantTransaction& transaction,
+                           const TenantId& tenant) const {
   int count = 0;
   for (auto it = sessions_.lower_bound({tenant, ""});
        it != sessions_.end() && it->first.first == tenant; ++it)
@@ -96,29 +98,29 @@ int Catalogue::NumSessions(const TenantId& tenant) const {
   return count;
 }
 
-absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(const TenantId& tenant,
-                                                                std::string_view id,
-                                                                SteadyTime now) {
-  const std::shared_ptr<Session>& session = Lookup(tenant, id);
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(
+    scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view id,
+    SteadyTime now) {
+  const std::shared_ptr<Session>& session = Lookup(transaction, tenant, id);
   if (session == nullptr) return SessionNotFound(id);
   session->expire_time = now + session->ttl;
   return session;
 }
 
-absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(const TenantId& tenant,
-                                                                     std::string_view name,
-                                                                     std::string_view field,
-                                                                     SteadyTime now) {
+absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(
+    scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view name,
+    std::string_view field, SteadyTime now) {
   // What is found was well-formed when it was made.
   if (name.starts_with(kSessions)) {
-    auto session = FindSession(tenant, name.substr(kSessions.size()), now);
+    auto session = FindSession(transaction, tenant, name.substr(kSessions.size()), now);
     if (session.ok()) return session;
   }
   auto id = ParseSessionName(name, field);
   return id.ok() ? SessionNotFound(*id) : id.status();
 }
 
-const std::shared_ptr<Session>& Catalogue::Lookup(const TenantId& tenant, std::string_view id) {
+const std::shared_ptr<Session>& Catalogue::Lookup(scheduler::TenantTransaction& transaction,
+                                                  const TenantId& tenant, std::string_view id) {
   std::shared_ptr<Session>& latest = latest_[StripeOf(tenant)];
   const bool again = latest != nullptr && latest->id == id && latest->tenant == tenant;
   if (!again) {
@@ -128,27 +130,30 @@ const std::shared_ptr<Session>& Catalogue::Lookup(const TenantId& tenant, std::s
   return latest;
 }
 
-void Catalogue::DeleteSession(const TenantId& tenant, const std::string& id) {
+void Catalogue::DeleteSession(scheduler::GlobalTransaction& transaction, const TenantId& tenant,
+                              const std::string& id) {
   auto it = sessions_.find(KeyView(tenant, id));
   if (it == sessions_.end()) return;
-  Close(*it->second);
-  for (auto& [handle, array] : it->second->arrays) TellRemoved(*array);
-  for (Observer* observer : observers_) observer->Removed(*it->second);
+  Close(transaction, *it->second);
+  for (auto& [handle, array] : it->second->arrays) TellRemoved(transaction, *array);
+  for (Observer* observer : observers_) observer->Removed(transaction, *it->second);
   sessions_.erase(it);
 }
 
-void Catalogue::ReleaseHandle(Session& session, uint64_t handle) {
+void Catalogue::ReleaseHandle(scheduler::TenantTransaction& transaction, Session& session,
+                              uint64_t handle) {
   auto it = session.arrays.find(handle);
   if (it == session.arrays.end()) return;
-  TellRemoved(*it->second);
+  TellRemoved(transaction, *it->second);
   session.arrays.erase(it);
 }
 
-std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(SteadyTime now) {
+std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(
+    scheduler::GlobalTransaction& transaction, SteadyTime now) {
   std::vector<std::shared_ptr<Session>> expired;
   for (const auto& [key, session] : sessions_) {
     if (session->num_pins > 0 || session->expire_time > now || session->closed) continue;
-    Close(*session);
+    Close(transaction, *session);
     expired.push_back(session);
   }
   return expired;
@@ -161,10 +166,11 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const Session& sessi
   return it->second;
 }
 
-absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tenant,
-                                                            const ArrayName& name, SteadyTime now) {
+absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(
+    scheduler::TenantTransaction& transaction, const TenantId& tenant, const ArrayName& name,
+    SteadyTime now) {
   if (!name.session.empty()) {
-    auto session = FindSession(tenant, name.session, now);
+    auto session = FindSession(transaction, tenant, name.session, now);
     if (!session.ok()) return session.status();
     return FindArray(**session, name.handle);
   }
@@ -173,7 +179,8 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const TenantId& tena
   return it->second;
 }
 
-bool Catalogue::Has(const TenantId& tenant, const ArrayName& name) const {
+bool Catalogue::Has(scheduler::TenantTransaction& transaction, const TenantId& tenant,
+                    const ArrayName& name) const {
   if (name.session.empty())
     return name.tenant == tenant.value && named_.count(KeyView(tenant, name.id)) > 0;
   auto session = sessions_.find(KeyView(tenant, name.session));
@@ -186,7 +193,7 @@ void Catalogue::SetTenant(Array& array, const TenantId& tenant) {
   for (const auto& part : array.shards->parts) part->tenant = tenant;
 }
 
-// The cost of a handle or a name; its buffer counts itself.
+// Charges the cost of a handle or a name; the buffer charges its own.
 absl::Status Catalogue::Charge(ControlAccount& account, int64_t bytes, Quota quota, Array& array) {
   const size_t num_parts = array.shards != nullptr ? array.shards->parts.size() : 0;
   const auto num_axes = static_cast<int64_t>(array.info->shape.size());
@@ -202,12 +209,13 @@ absl::Status Catalogue::Charge(ControlAccount& account, int64_t bytes, Quota quo
   return charge.status();
 }
 
-absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
-                                 std::shared_ptr<Array> array, SteadyTime now, Quota quota) {
+absl::Status Catalogue::AddArray(scheduler::TenantTransaction& transaction, const TenantId& tenant,
+                                 const ArrayName& name, std::shared_ptr<Array> array,
+                                 SteadyTime now, Quota quota) {
   if (!name.session.empty()) {
-    auto session = FindSession(tenant, name.session, now);
+    auto session = FindSession(transaction, tenant, name.session, now);
     if (!session.ok()) return session.status();
-    return AddArray(**session, name.handle, std::move(array), quota);
+    return AddArray(transaction, **session, name.handle, std::move(array), quota);
   }
   array->name = CatalogueName(name.ToString());
   SetTenant(*array, tenant);
@@ -219,12 +227,12 @@ absl::Status Catalogue::AddArray(const TenantId& tenant, const ArrayName& name,
   absl::Status charged = Charge(*accounts_->ControlOf(tenant), bytes, quota, *array);
   if (!charged.ok()) return charged;
   named_.emplace(std::make_pair(tenant, name.id), array);
-  Tell(array);
+  Tell(transaction, array);
   return absl::OkStatus();
 }
 
-absl::Status Catalogue::AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array,
-                                 Quota quota) {
+absl::Status Catalogue::AddArray(scheduler::TenantTransaction& transaction, Session& session,
+                                 uint64_t handle, std::shared_ptr<Array> array, Quota quota) {
   array->name = CatalogueName(session.name, handle);
   SetTenant(*array, session.tenant);
   auto [it, inserted] = session.arrays.try_emplace(handle, std::move(array));
@@ -234,16 +242,16 @@ absl::Status Catalogue::AddArray(Session& session, uint64_t handle, std::shared_
     session.arrays.erase(it);
     return charged;
   }
-  Tell(it->second);
+  Tell(transaction, it->second);
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& tenant,
-                                                              const ArrayName& name,
-                                                              SteadyTime now) {
-  auto array = FindArray(tenant, name, now);
+absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(
+    scheduler::TenantTransaction& transaction, const TenantId& tenant, const ArrayName& name,
+    SteadyTime now) {
+  auto array = FindArray(transaction, tenant, name, now);
   if (!array.ok()) return array.status();
-  TellRemoved(**array);
+  TellRemoved(transaction, **array);
   if (!name.session.empty()) {
     sessions_.find(KeyView(tenant, name.session))->second->arrays.erase(name.handle);
   } else {
@@ -252,13 +260,14 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(const TenantId& te
   return array;
 }
 
-std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(SteadyTime now) {
+std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(
+    scheduler::GlobalTransaction& transaction, SteadyTime now) {
   std::vector<std::shared_ptr<Array>> taken;
   auto it = named_.lower_bound(next_looked_at_);
   for (int i = 0; i < kMostLookedAt && it != named_.end(); ++i) {
     if (it->second->expire_time <= now) {
       taken.push_back(it->second);
-      TellRemoved(*it->second);
+      TellRemoved(transaction, *it->second);
       it = named_.erase(it);
     } else {
       ++it;
@@ -269,14 +278,14 @@ std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(SteadyTime now)
 }
 
 absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> Catalogue::ListArrays(
-    const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
-    SteadyTime now) {
+    scheduler::TenantTransaction& transaction, const TenantId& tenant, const std::string& parent,
+    int page_size, const std::string& token, SteadyTime now) {
   std::vector<std::pair<std::string, std::shared_ptr<Array>>> page;
   auto is_full = [&] { return page.size() > static_cast<size_t>(page_size); };
   if (parent.rfind("sessions/", 0) == 0) {
     auto id = ParseSessionName(parent, "parent");
     if (!id.ok()) return id.status();
-    auto session = FindSession(tenant, *id, now);
+    auto session = FindSession(transaction, tenant, *id, now);
     if (!session.ok()) return session.status();
     uint64_t after = 0;
     if (!token.empty() && !absl::SimpleAtoi(token, &after)) {

@@ -23,9 +23,14 @@
 #include "server/session/resource_name.h"
 #include "server/session/tenant_accounts.h"
 
+namespace stride::scheduler {
+class GlobalTransaction;
+class TenantTransaction;
+}  // namespace stride::scheduler
+
 namespace stride::session {
 
-// A client's handle table. Guarded by the scheduler's lock.
+// A client's handle table. The tenant's transactions guard it.
 struct Session {
   std::string id;
   std::shared_ptr<const std::string> name;  // `sessions/{id}`; the catalogue sets it
@@ -33,96 +38,108 @@ struct Session {
   SteadyTime create_time;
   absl::Duration ttl;
   SteadyTime expire_time;
-  int num_pins = 0;       // open streams and running jobs: the session does not expire under them
-  ControlCharge control;  // and the account that its handles are charged to
-  // It is ending: nobody finds it any more, and its name stays taken until its arrays are gone.
+  int num_pins = 0;       // open streams and running jobs: a pinned session does not expire
+  ControlCharge control;  // also the account that its handles are charged to
+  // It is ending: lookups do not return it, and its name stays taken until its arrays are released.
   bool closed = false;
   // Device of the session's last placement, so that arrays that are used together start out
   // together; -1: none yet.
   int home_device = -1;
-  // By handle, so that what the session's end lets go of goes in the same order each time.
+  // Ordered by handle, so that the session's end releases them in a fixed order.
   using HandleEntry = std::pair<const uint64_t, std::shared_ptr<Array>>;
   absl::btree_map<uint64_t, std::shared_ptr<Array>, std::less<uint64_t>, PoolAllocator<HandleEntry>>
       arrays;
   uint64_t record = 0;    // id of its record in the journal; 0: none
-  PrintedOutput printed;  // by kernels, and not read yet
+  PrintedOutput printed;  // text printed by kernels and not read yet
 };
 
-// Where everything that a client owns is found: sessions with their handles, and named arrays. Not
-// thread-safe: the locks of the tenants' stripes guard it, all of them where a session or a named
-// array comes or goes, the tenant's for the rest. Lookups with another tenant's names answer
-// NOT_FOUND in the same words as for what does not exist.
+// Where everything that a client owns is found: sessions with their handles, and named arrays.
+// Sessions and named arrays come and go in global transactions, the rest changes in the tenant's.
+// Lookups with another tenant's names answer NOT_FOUND in the same words as for what does not
+// exist.
 class Catalogue {
  public:
   // Entries are charged to their tenants' accounts.
   explicit Catalogue(std::shared_ptr<TenantAccounts> accounts = std::make_shared<TenantAccounts>())
       : accounts_(std::move(accounts)) {}
 
-  // Hears of everything that is entered and taken out. A session's arrays go before it.
+  // Notified of each entry added and removed. A session's arrays are removed before the session.
   class Observer {
    public:
     virtual ~Observer() = default;
-    virtual void Added(Session& session) = 0;
-    virtual void Removed(Session& session) = 0;
-    virtual void Added(const std::shared_ptr<Array>& array) = 0;
-    virtual void Removed(Array& array) = 0;
+    virtual void Added(scheduler::GlobalTransaction& transaction, Session& session) = 0;
+    virtual void Removed(scheduler::GlobalTransaction& transaction, Session& session) = 0;
+    virtual void Added(scheduler::TenantTransaction& transaction,
+                       const std::shared_ptr<Array>& array) = 0;
+    virtual void Removed(scheduler::TenantTransaction& transaction, Array& array) = 0;
   };
   void add_observer(Observer* observer) { observers_.push_back(observer); }
 
-  absl::StatusOr<std::shared_ptr<Session>> CreateSession(const TenantId& tenant,
+  absl::StatusOr<std::shared_ptr<Session>> CreateSession(scheduler::GlobalTransaction& transaction,
+                                                         const TenantId& tenant,
                                                          const std::string& id, absl::Duration ttl,
                                                          SteadyTime now, int max_sessions);
-  int NumSessions(const TenantId& tenant) const;
+  int NumSessions(scheduler::TenantTransaction& transaction, const TenantId& tenant) const;
   // Renews the session.
-  absl::StatusOr<std::shared_ptr<Session>> FindSession(const TenantId& tenant, std::string_view id,
+  absl::StatusOr<std::shared_ptr<Session>> FindSession(scheduler::TenantTransaction& transaction,
+                                                       const TenantId& tenant, std::string_view id,
                                                        SteadyTime now);
   // By `sessions/{id}`; errors name the field where that stands.
-  absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(const TenantId& tenant,
-                                                            std::string_view name,
-                                                            std::string_view field, SteadyTime now);
+  absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(
+      scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view name,
+      std::string_view field, SteadyTime now);
   // Closes it, which its end begins with.
-  absl::StatusOr<std::shared_ptr<Session>> CloseSession(const TenantId& tenant,
+  absl::StatusOr<std::shared_ptr<Session>> CloseSession(scheduler::TenantTransaction& transaction,
+                                                        const TenantId& tenant,
                                                         std::string_view id);
   // One that is not there is no error.
-  void DeleteSession(const TenantId& tenant, const std::string& id);
+  void DeleteSession(scheduler::GlobalTransaction& transaction, const TenantId& tenant,
+                     const std::string& id);
   // A handle that stands for nothing is no error.
-  void ReleaseHandle(Session& session, uint64_t handle);
+  void ReleaseHandle(scheduler::TenantTransaction& transaction, Session& session, uint64_t handle);
   // As an earlier daemon had it.
-  void Restore(std::shared_ptr<Session> session);
-  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(SteadyTime now);
+  void Restore(scheduler::GlobalTransaction& transaction, std::shared_ptr<Session> session);
+  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(
+      scheduler::GlobalTransaction& transaction, SteadyTime now);
 
-  absl::StatusOr<std::shared_ptr<Array>> FindArray(const TenantId& tenant, const ArrayName& name,
+  absl::StatusOr<std::shared_ptr<Array>> FindArray(scheduler::TenantTransaction& transaction,
+                                                   const TenantId& tenant, const ArrayName& name,
                                                    SteadyTime now);
   static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
   // Whether FindArray would find one; for those who expect that it does not.
-  bool Has(const TenantId& tenant, const ArrayName& name) const;
+  bool Has(scheduler::TenantTransaction& transaction, const TenantId& tenant,
+           const ArrayName& name) const;
   // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND, RESOURCE_EXHAUSTED beyond the quota;
   // otherwise stores `array`, whose name is set here. To one that was there before, as an earlier
   // daemon knew it, no quota applies.
   enum class Quota { kApplies, kExempt };
-  absl::Status AddArray(const TenantId& tenant, const ArrayName& name, std::shared_ptr<Array> array,
-                        SteadyTime now, Quota quota = Quota::kApplies);
+  absl::Status AddArray(scheduler::TenantTransaction& transaction, const TenantId& tenant,
+                        const ArrayName& name, std::shared_ptr<Array> array, SteadyTime now,
+                        Quota quota = Quota::kApplies);
   // Likewise, under a handle of a session that is in the catalogue.
-  absl::Status AddArray(Session& session, uint64_t handle, std::shared_ptr<Array> array,
+  absl::Status AddArray(scheduler::TenantTransaction& transaction, Session& session,
+                        uint64_t handle, std::shared_ptr<Array> array,
                         Quota quota = Quota::kApplies);
   // Returns what was removed, so that its memory goes when the caller drops it.
-  absl::StatusOr<std::shared_ptr<Array>> RemoveArray(const TenantId& tenant, const ArrayName& name,
+  absl::StatusOr<std::shared_ptr<Array>> RemoveArray(scheduler::TenantTransaction& transaction,
+                                                     const TenantId& tenant, const ArrayName& name,
                                                      SteadyTime now);
-  // Of so many at most: the next call goes on behind them. Others wait meanwhile, and a tenant may
-  // have millions.
+  // Removes and returns expired arrays. Checks at most this many per call and resumes there in the
+  // next call: other threads wait for the lock, and a tenant may have millions of arrays.
   static constexpr int kMostLookedAt = 10000;
-  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(SteadyTime now);
+  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(scheduler::GlobalTransaction& transaction,
+                                                        SteadyTime now);
 
-  // Arrays with their ids or handles as text, in the order of these texts, after `token`: one more
-  // than `page_size`, if that many exist.
+  // Arrays with their ids or handles as text, sorted by that text, after `token`: up to one more
+  // than `page_size`.
   absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> ListArrays(
-      const TenantId& tenant, const std::string& parent, int page_size, const std::string& token,
-      SteadyTime now);
+      scheduler::TenantTransaction& transaction, const TenantId& tenant, const std::string& parent,
+      int page_size, const std::string& token, SteadyTime now);
 
  private:
   static void SetTenant(Array& array, const TenantId& tenant);
   static absl::Status Charge(ControlAccount& account, int64_t bytes, Quota quota, Array& array);
-  // By tenant and id; looked up by references to both, which need not be copied.
+  // Orders by tenant and id; lookups pass references to both and copy neither.
   struct KeyLess {
     using is_transparent = void;
     template <typename A, typename B>
@@ -136,20 +153,21 @@ class Catalogue {
   template <typename T>
   using ByKey = std::map<Key, std::shared_ptr<T>, KeyLess>;
   using SessionMap = ByKey<Session>;
-  void Close(Session& session);
+  void Close(scheduler::TenantTransaction& transaction, Session& session);
   // Null: there is none, or it is closed.
-  const std::shared_ptr<Session>& Lookup(const TenantId& tenant, std::string_view id);
-  void Tell(const std::shared_ptr<Array>& added);
-  void TellRemoved(Array& array);
+  const std::shared_ptr<Session>& Lookup(scheduler::TenantTransaction& transaction,
+                                         const TenantId& tenant, std::string_view id);
+  void Tell(scheduler::TenantTransaction& transaction, const std::shared_ptr<Array>& added);
+  void TellRemoved(scheduler::TenantTransaction& transaction, Array& array);
 
   const std::shared_ptr<TenantAccounts> accounts_;
   std::vector<Observer*> observers_;
   SessionMap sessions_;
-  // That was found last, of each stripe of tenants: the same comes again and again. Null: none, or
-  // it is gone.
+  // That was found last, of each partition of tenants: the same comes again and again. Null: none,
+  // or it is gone.
   std::array<std::shared_ptr<Session>, kNumStripes> latest_;
   ByKey<Array> named_;
-  Key next_looked_at_;  // of the named arrays, by TakeExpiredArrays
+  Key next_looked_at_;  // named array from which the next TakeExpiredArrays resumes
 };
 
 }  // namespace stride::session

@@ -16,8 +16,8 @@ namespace stride::session {
 
 class ControlAccount;
 
-// A thing's share of its tenant's control bytes, for as long as the thing lives. The account
-// outlives it. One thread at a time.
+// An object's share of its tenant's control bytes, while the object lives. The account outlives it.
+// One thread at a time.
 class ControlCharge {
  public:
   ControlCharge() = default;
@@ -34,11 +34,11 @@ class ControlCharge {
   // Null: nothing was charged.
   const std::shared_ptr<ControlAccount>& account() const { return account_; }
 
-  // Sets the bytes of the thing, also beyond the limit.
+  // Sets the object's bytes, also beyond the limit.
   void Set(int64_t bytes);
-  // RESOURCE_EXHAUSTED when so much more would be too much.
+  // RESOURCE_EXHAUSTED when the additional bytes exceed the limit.
   absl::Status Grow(int64_t bytes);
-  // From now on the thing goes when its tenant needs the room.
+  // From now on the object may be dropped when its tenant needs room.
   void MakeDroppable();
 
  private:
@@ -51,11 +51,11 @@ class ControlCharge {
   bool droppable_ = false;
 };
 
-// Asked for room when a tenant's things are over its limit and some of them may be dropped. Shared
-// by all accounts. Thread-safe.
+// Notified when a tenant exceeds its limit and some of its objects can be dropped. Shared by all
+// accounts. Thread-safe.
 class RoomMaker {
  public:
-  // `make` is called with any lock of the engine held; must not block. Empty: nothing is asked.
+  // `make` is called with any lock of the engine held, and must not block. Empty: no call.
   void Set(std::function<void(const TenantId&)> make) {
     absl::MutexLock lock(&mutex_);
     make_ = std::move(make);
@@ -70,30 +70,29 @@ class RoomMaker {
   std::function<void(const TenantId&)> make_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One tenant's control bytes: the memory that the daemon keeps for the tenant's things, without the
-// content of arrays. Every kind of thing is charged here and nowhere else, with at least what it
-// costs (server/session/control_cost.h). Things that may be dropped do not stand in the way of
-// others.
+// One tenant's control bytes: the daemon's memory for the tenant's objects, without the content of
+// arrays. All kinds of objects are charged here and only here, with at least their cost
+// (server/session/control_cost.h). Objects that can be dropped do not block others.
 //
-// Thread-safe: a tenant's own atomics, which its things alone touch.
+// Thread-safe: the tenant's own atomics, which only its objects use.
 class ControlAccount : public std::enable_shared_from_this<ControlAccount> {
  public:
   ControlAccount(TenantId tenant, int64_t limit, std::shared_ptr<RoomMaker> room)
       : tenant_(std::move(tenant)), room_(std::move(room)), limit_(limit) {}
 
-  // RESOURCE_EXHAUSTED (QUOTA, `control-bytes`) when so much more would be too much.
+  // RESOURCE_EXHAUSTED (QUOTA, `control-bytes`) when the additional bytes exceed the limit.
   absl::StatusOr<ControlCharge> Take(int64_t bytes);
-  // For an existing thing: counted also beyond the limit.
+  // For an existing object: counted also beyond the limit.
   ControlCharge Hold(int64_t bytes) {
     Add(bytes);
     return {shared_from_this(), bytes};
   }
-  // The same for an owner that gives them back itself.
+  // The same for an owner that releases the bytes itself.
   void Add(int64_t bytes) { firm_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  // The bytes above the limit if `more` were taken: the bytes that must be dropped.
+  // The bytes above the limit after `more`, which must be dropped.
   int64_t Excess(int64_t more) const;
-  // The room was made; another lack of it asks again.
+  // Room was made; the next shortage requests it again.
   void RoomMade() { asked_.store(false); }
 
   void set_limit(int64_t limit) { limit_.store(limit, std::memory_order_relaxed); }

@@ -7,9 +7,9 @@
 namespace stride::session {
 namespace {
 
-constexpr int64_t kChargedBytes = 64 << 10;  // at a time: an account is asked for few large pieces
+constexpr int64_t kChargedBytes = 64 << 10;  // charged at a time: few large charges
 
-// Room for `bytes`, in whole pieces.
+// Room for `bytes`, in multiples of kChargedBytes.
 int64_t Rounded(size_t bytes) {
   return (static_cast<int64_t>(bytes) + kChargedBytes - 1) / kChargedBytes * kChargedBytes;
 }

@@ -23,11 +23,11 @@ struct ArrayName {
   std::string ToString() const;
 };
 
-// What an array in a catalogue is called. A handle's name is put together when it is asked for,
-// which is seldom: it has only the number of its own.
+// Name of an array in a catalogue. A handle stores only its number; the name is formatted on
+// request, which is rare.
 class CatalogueName {
  public:
-  CatalogueName() = default;  // of one that stands in none
+  CatalogueName() = default;  // an array without a name
   // `session`: `sessions/{id}`.
   CatalogueName(std::shared_ptr<const std::string> session, uint64_t handle)
       : session_(std::move(session)), handle_(handle) {}
@@ -36,7 +36,7 @@ class CatalogueName {
 
   bool empty() const { return !is_handle() && !is_named(); }
   bool is_handle() const { return session_ != nullptr; }
-  // A tenant's, by its id.
+  // A tenant's array with an id.
   bool is_named() const { return !name_.empty(); }
   std::string ToString() const;
   // `sessions/{id}`; empty unless it is a handle.
@@ -55,7 +55,7 @@ absl::StatusOr<ArrayName> MakeArrayName(std::string_view parent, std::string_vie
 
 // `sessions/{id}`.
 std::string SessionName(std::string_view id);
-// The id behind `sessions/`.
+// The id after `sessions/`.
 absl::StatusOr<std::string> ParseSessionName(std::string_view name, std::string_view field);
 
 // `tenants/{tenant}/{collection}/{id}`, where collection is `jobs` or `modules`.
@@ -66,7 +66,7 @@ struct TenantResource {
 absl::StatusOr<TenantResource> ParseTenantResource(std::string_view name,
                                                    std::string_view collection,
                                                    std::string_view field);
-// `tenants/{tenant}`, or empty for the caller's own.
+// Parses `tenants/{tenant}`; empty means the caller's tenant.
 absl::StatusOr<std::string> ParseParent(std::string_view parent, const TenantId& caller,
                                         std::string_view field);
 

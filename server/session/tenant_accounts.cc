@@ -15,7 +15,8 @@ namespace stride::session {
 namespace {
 
 constexpr absl::Duration kRetryDelay = absl::Seconds(1);
-// What a tenant may send at once before its rate counts: less would make every small array wait.
+// Seconds of uploads that a tenant may send at full speed before its rate counts. A smaller burst
+// would delay every small array.
 constexpr double kBurstSeconds = 1;
 
 absl::Status Check(const TenantId& tenant, std::string_view quota, std::string_view text,
@@ -27,7 +28,7 @@ absl::Status Check(const TenantId& tenant, std::string_view quota, std::string_v
                        kRetryDelay);
 }
 
-// One limit of the quota that counts for a tenant.
+// One limit of the quota in force for a tenant.
 std::optional<int64_t> LimitOf(const std::map<TenantId, identity::Quota>& quotas,
                                const identity::Quota& others, const identity::Quota& defaults,
                                const TenantId& tenant,
@@ -152,7 +153,7 @@ std::shared_ptr<const void> TenantAccounts::HoldInlineBytes(const TenantId& tena
     absl::MutexLock lock(&part.mutex);
     AccountOf(part, tenant).inline_bytes += bytes;
   }
-  // The accounts outlive whatever holds on to this.
+  // The accounts live until the last of these references is released.
   return std::shared_ptr<const void>(this, [self = shared_from_this(), tenant, bytes](const void*) {
     Part& part = self->PartOf(tenant);
     absl::MutexLock lock(&part.mutex);
@@ -283,7 +284,7 @@ v1::Usage TenantAccounts::TotalOf(const Part& part, const TenantId& tenant,
     device->set_device_seconds(share.seconds);
     device->set_operations(share.operations);
   };
-  // In the order of the daemon's devices; then those that it no longer has.
+  // In the order of the daemon's devices; then devices that it no longer has.
   for (const std::string& device : devices_) {
     auto found = shares.find(absl::StrCat("devices/", device));
     if (found == shares.end()) continue;

@@ -9,9 +9,9 @@
 
 namespace stride::store {
 
-// A piece of memory as a file descriptor: device memory that a worker exported, or a sealed memfd.
-// The daemon's descriptor keeps it alive whoever dies. Belongs to one tenant on one device for all
-// its life.
+// A range of memory with a file descriptor: device memory that a worker exported, or a sealed
+// memfd. The daemon's descriptor keeps it alive when workers die. Belongs to one tenant on one
+// device throughout.
 struct Arena {
   Arena(uint64_t id, uint64_t size, UniqueFd fd, MemoryMap map)
       : id(id), size(size), fd(std::move(fd)), map(std::move(map)), heap(size) {}
@@ -19,29 +19,29 @@ struct Arena {
   const uint64_t id;  // unique in the daemon's life
   const uint64_t size;
   const UniqueFd fd;
-  const MemoryMap map;  // host memory only: the daemon's own mapping
+  const MemoryMap map;  // the daemon's own mapping; host memory only
   OffsetAllocator heap;
 
-  // How many blocks have lain in it, earlier ones included: their bytes may still be there.
+  // Number of blocks allocated in it so far: an earlier block's bytes may still be there.
   uint64_t num_blocks = 0;
-  // A client has its memory mapped, or had: it takes no other block for the rest of its life, since
-  // the client would see it. Set by Lend.
+  // A client has or had this memory mapped, so the client could see later blocks: the arena never
+  // gets another block. Set by Lend.
   bool alone = false;
-  // This daemon lent it, and so takes its pages back at its end. What an earlier daemon lent, a
-  // client may rightly have mapped still.
+  // This daemon lent it, and releases its pages at the arena's end. Pages lent by an earlier daemon
+  // may still be mapped by a client, which is legitimate.
   bool lent = false;
-  int num_loans = 0;  // clients that have it mapped now: it stays, empty or not
+  int num_loans = 0;  // clients that have it mapped now; pins the arena even when it is empty
 };
 
-// A block within an arena. A plain value; whoever holds it frees it through the pool that made it.
+// A block within an arena. A plain value; the owner frees it through the pool that allocated it.
 struct Allocation {
   std::shared_ptr<Arena> arena;
   uint64_t offset = 0;
   uint64_t size = 0;
 
-  // Whether the daemon sees the bytes itself: host memory, also where a device uses it in place.
+  // Whether the daemon can access the bytes: host memory, also when a device uses it in place.
   bool mapped() const { return arena != nullptr && arena->map.data() != nullptr; }
-  // Of a block that is mapped.
+  // Address of the block. Requires mapped().
   std::byte* data() const { return arena->map.data() + offset; }
 };
 

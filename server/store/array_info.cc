@@ -32,7 +32,7 @@ ArrayInfo Contiguous(DType dtype, std::vector<int64_t> shape) {
   int64_t stride = ItemSize(dtype);
   for (size_t i = array.shape.size(); i-- > 0;) {
     array.strides[i] = stride;
-    // An empty array may have extents whose product no number holds; its strides reach nothing.
+    // The product of an empty array's extents may overflow; its strides access nothing.
     if (__builtin_mul_overflow(stride, std::max<int64_t>(array.shape[i], 1), &stride)) stride = 0;
   }
   return array;

@@ -9,7 +9,7 @@
 
 namespace stride {
 
-// How an array lies in its buffer, as NumPy has it: element (i0, i1, ...) is at byte offset +
+// Layout of an array in its buffer, as in NumPy: element (i0, i1, ...) is at byte offset +
 // i0*strides[0] + i1*strides[1] + ...
 struct ArrayInfo {
   DType dtype = DType::kFloat64;
@@ -19,11 +19,11 @@ struct ArrayInfo {
 
   int64_t num_elements() const;
   int64_t size_bytes() const { return num_elements() * ItemSize(dtype); }
-  bool IsContiguous() const;  // C order, no gaps; empty and one-element arrays are
+  bool IsContiguous() const;  // C order without gaps; true for empty and one-element arrays.
   bool operator==(const ArrayInfo&) const = default;
 };
 
-// One that never changes: arrays that lie alike share it. Never null.
+// An immutable ArrayInfo, shared by arrays of equal layout. Never null.
 class SharedInfo {
  public:
   SharedInfo() : SharedInfo(Unset()) {}

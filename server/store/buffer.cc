@@ -48,7 +48,7 @@ void Reclaimer::AddChanged(std::shared_ptr<Buffer> buffer) {
   parts_[buffer->stripe].changed.push_back(std::move(buffer));
 }
 
-// As a Lamport clock does. No two stripes give the same number.
+// A Lamport clock. No two partitions return the same number.
 uint64_t Reclaimer::NextUse(int stripe) {
   uint64_t& count = parts_[stripe].num_uses;
   count = std::max(count, num_uses_.load(std::memory_order_relaxed)) + 1;
@@ -84,10 +84,11 @@ std::shared_ptr<Buffer> Reclaimer::NextOf(Part& part, int place, bool spare, Use
   EnterNew(part);
   Order& order = part.orders[{place, spare}];
   for (auto it = order.upper_bound(*after); it != order.end(); it = order.upper_bound(*after)) {
-    // It cannot be gone: before that it has to be taken out here.
+    // The buffer still exists: its destructor removes it from the order under this lock.
     const uint64_t last_use = it->first.buffer->last_use;
     if (it->first.time != last_use) {
-      // It was used since, and belongs further back; in its other places that shows in time.
+      // The buffer was used since and belongs later in the order; its positions in other orders are
+      // corrected in the same way.
       Buffer& moved = *it->first.buffer;
       std::weak_ptr<Buffer> held = std::move(it->second);
       order.erase(it);
@@ -183,7 +184,7 @@ void Buffer::Spoil(const absl::Status& status) {
 
 namespace {
 
-// The errors take memory: beyond so many the oldest goes, of a session that hardly lives any more.
+// Errors take memory: beyond this many the oldest is dropped, whose session has probably ended.
 constexpr size_t kMostLostWrites = 64;
 
 }  // namespace

@@ -26,18 +26,17 @@
 
 namespace stride::store {
 
-// Something that reads or writes a buffer and has not ended: a scheduler's task. Only its identity
-// matters here.
+// An unfinished task or transfer that reads or writes a buffer. Compared by identity only.
 struct Access {
   virtual ~Access() = default;
 };
 
 struct Buffer;
 
-// Collects what happens to buffers for those who must know: the blocks of those that died, wherever
-// that happened, until the scheduler frees them under its lock; and those with a record that
-// changed or died, for the recorder. By stripe of the buffers' tenants: who holds one stripe's lock
-// of the engine asks for that stripe's. Thread-safe, except where said.
+// Collects changes of buffers: the blocks of destroyed buffers, on any thread, until the scheduler
+// frees them under its lock; and buffers with a record that changed or were destroyed, for the
+// journal writer. Split by the tenant partition of the buffers: the holder of a partition's lock
+// collects for that partition. Thread-safe, except where noted.
 class Reclaimer {
  public:
   struct Entry {
@@ -45,58 +44,60 @@ class Reclaimer {
     int device;
     Allocation allocation;
   };
-  // Gets every buffer's size when it is made, and the negative size when it dies. The control bytes
-  // are those of the buffer itself and of its error. Called on any thread, with the scheduler's
-  // lock or without; must not block.
+  // Called with each buffer's size when it is created, and with the negative size when it is
+  // destroyed. The control bytes are those of the buffer object and its error. Called on any
+  // thread, with or without the scheduler's lock; must not block.
   using Account = std::function<void(const TenantId& tenant, int64_t bytes, int64_t control_bytes)>;
 
   Reclaimer() = default;
   explicit Reclaimer(Account account) : account_(std::move(account)) {}
 
   void Add(Entry entry);
-  // The stripe's, in place of what `entries` has, in its memory where that is enough.
+  // Replaces the content of `entries` by the partition's collected entries; reuses its memory.
   void TakeAll(int stripe, std::vector<Entry>* entries);
   void Count(const TenantId& tenant, int64_t bytes, int64_t control_bytes) const {
     if (account_) account_(tenant, bytes, control_bytes);
   }
 
-  // Where a buffer stands in an order by last use.
+  // A buffer's position in the order by last use.
   struct Use {
     uint64_t time = 0;
     Buffer* buffer = nullptr;
     auto operator<=>(const Use&) const = default;
   };
-  // Of the buffers with a block in `place`, those that somebody would miss there or those that are
-  // `spare`: who was used least lately after `after`, which moves on to it. Null: nobody. The
-  // caller may be the last to let go of one. Under all stripes' locks.
+  // The least recently used buffer after `after` among those with a block in memory space `place`;
+  // null: none. `spare` selects blocks that can be dropped without loss, else blocks that cannot.
+  // Advances `after` to it. The result may be the last reference. Under the locks of all
+  // partitions.
   std::shared_ptr<Buffer> NextUsed(int place, bool spare, Use* after);
-  // A buffer's blocks changed. Under its stripe's lock.
+  // Call when a buffer's blocks have changed. Under its partition's lock.
   void List(Buffer& buffer);
 
-  // Counts uses, so that buffers can tell which was used last: of one stripe exactly, and of
-  // several from one section of all locks to the next, or within some dozens. Under the stripe's
-  // lock.
+  // Counts uses, so that buffers can be ordered by last use. The order is exact within a partition;
+  // across partitions it is exact from one global transaction to the next, else within kMostAhead
+  // uses. Under the partition's lock.
   uint64_t NextUse(int stripe);
-  // At the end of every section of the stripe's lock.
+  // Call at the end of each transaction of the partition.
   void EndUses(int stripe) {
     if (parts_[stripe].num_uses >= num_uses_.load(std::memory_order_relaxed) + kMostAhead)
       RaiseUses(parts_[stripe].num_uses);
   }
-  // At the beginning and the end of every section of all.
+  // Call at the beginning and the end of each global transaction.
   void LevelUses();
-  // Those that ever had a buffer, one bit each.
+  // Bit set of partitions that ever had a buffer.
   uint64_t used_stripes() const { return used_.load(std::memory_order_acquire); }
 
-  // Under the stripe's lock.
+  // Under the partition's lock.
   void AddChanged(std::shared_ptr<Buffer> buffer);
   std::vector<std::shared_ptr<Buffer>> TakeChanged(int stripe) {
     return std::exchange(parts_[stripe].changed, {});
   }
   bool any_changed(int stripe) const { return !parts_[stripe].changed.empty(); }
 
-  // A buffer dies: nobody finds it any more, and its blocks are TakeAll's.
+  // Called by a buffer's destructor: removes the buffer from the orders and queues its blocks for
+  // TakeAll.
   void Retire(Buffer& buffer);
-  // Records of those that died. What is taken here covers every entry that TakeAll gave before.
+  // Records of destroyed buffers. Covers each entry that an earlier TakeAll returned.
   std::vector<uint64_t> TakeDeadRecords(int stripe);
 
  private:
@@ -105,25 +106,26 @@ class Reclaimer {
     absl::Mutex mutex;
     std::vector<Entry> entries ABSL_GUARDED_BY(mutex);
     std::vector<uint64_t> dead_records ABSL_GUARDED_BY(mutex);
-    // By place and `spare`. A use moves nothing: that is made good when somebody looks.
+    // By memory space and `spare`. A use does not reorder; NextUsed corrects stale positions.
     std::map<std::pair<int, bool>, Order> orders ABSL_GUARDED_BY(mutex);
-    // Those whose blocks changed since somebody looked: most die before the next one does, and are
-    // in no order ever. Linked through themselves, the latest first.
+    // Buffers whose blocks changed since the last NextUsed, as an intrusive list, the latest first.
+    // Most are destroyed before the next call and never enter an order.
     Buffer* newest ABSL_GUARDED_BY(mutex) = nullptr;
     std::atomic<bool> any_dead{false};
     std::atomic<bool> any_entries{false};
-    uint64_t num_uses = 0;                         // guarded by the stripe's lock
-    std::vector<std::shared_ptr<Buffer>> changed;  // likewise
+    uint64_t num_uses = 0;                         // guarded by the partition's lock
+    std::vector<std::shared_ptr<Buffer>> changed;  // guarded by the partition's lock
   };
   static void TakeOut(Part& part, Buffer& buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
-  // Enters the new ones into the orders.
+  // Enters the buffers of the list into the orders.
   static void EnterNew(Part& part) ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
-  // One stripe's share of NextUsed.
+  // One partition's part of NextUsed.
   static std::shared_ptr<Buffer> NextOf(Part& part, int place, bool spare, Use* after);
 
   const Account account_;
   std::array<Part, kNumStripes> parts_;
-  // A stripe's count may be so far ahead of what all know: they need not tell each other each time.
+  // Most uses by which a partition's count may be ahead of the shared one, which saves updates of
+  // it.
   static constexpr uint64_t kMostAhead = 64;
   void RaiseUses(uint64_t count);
 
@@ -133,16 +135,16 @@ class Reclaimer {
     if ((used_.load(std::memory_order_relaxed) & bit) == 0) used_.fetch_or(bit);
   }
   std::atomic<uint64_t> used_{0};
-  std::atomic<uint64_t> num_uses_{0};  // the most of any stripe, as far as it was told
+  std::atomic<uint64_t> num_uses_{0};  // largest count that a partition has published
 };
 
-// Device index, or place beyond the devices (scheduler/core.h) -> block with the content as of the
-// last write that was sent, or that is being written. Changed only through its Buffer, which has it
-// recorded.
+// Maps a device index, or a memory space beyond the devices (scheduler/core.h), to the block with
+// the content as of the last write that was submitted or is in flight. Only its Buffer changes it
+// and records the change.
 class Replicas {
  public:
   using Map = absl::InlinedVector<std::pair<int, Allocation>, 1>;  // by device; most have one
-  // There must be one: another's bytes in its place would be worse than an end.
+  // Requires an entry. Aborts without one: another tenant's bytes would be worse.
   const Allocation& at(int device) const {
     auto place = find(device);
     if (place == end()) std::abort();
@@ -163,8 +165,8 @@ class Replicas {
   Map map_;
 };
 
-// The bytes behind one or more arrays (views share them). Not thread-safe: the scheduler's lock
-// guards all members.
+// The memory of one or more arrays (views share it). Not thread-safe: the scheduler's lock guards
+// all members.
 struct Buffer : std::enable_shared_from_this<Buffer> {
   Buffer(TenantId tenant, int64_t size, std::shared_ptr<Reclaimer> reclaimer)
       : tenant(std::move(tenant)),
@@ -178,82 +180,86 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  // The content, or what will be the content, lies in this block too.
+  // Adds a block that has the content, or that a write in flight fills.
   void AddReplica(int device, const Allocation& allocation);
-  // Gives one device's block back.
+  // Frees one device's block.
   void DropReplica(int device);
-  // Gets the content of another buffer of its size, which has none afterwards; nothing is copied.
+  // Takes over the content of another buffer of the same size, which is empty afterwards; copies
+  // nothing.
   void TakeContent(Buffer& other);
-  // Only `device` keeps the content, as after a write there.
+  // Drops all other devices' blocks, as after a write on `device`.
   void KeepOnly(int device);
-  // The file that has its present content; 0: none has.
+  // Sets the id of the file with its present content; 0: none.
   void SetKept(uint64_t file);
-  // Its replicas get their content from that file.
+  // The file of SetKept is being read into its replicas.
   void SetLoading(bool loading);
-  // Whether an upload is still to fill it.
+  // An upload is still to fill it.
   void SetIncoming(bool is);
-  // Its content is not what it should be; the first error stays.
+  // Marks the content as spoiled; the first error stays.
   void Spoil(const absl::Status& status);
   // A write in place by the session, `sessions/{id}`, was refused or ended before it ran. The
-  // content is good, but not for that session: it counts on the write. Its first error stays.
+  // content remains valid, but not for that session, which relies on the write. Its first error
+  // stays.
   void LoseWrite(const std::string& session, const absl::Status& status);
-  // The same for one that an earlier daemon had recorded.
+  // The same for a write that an earlier daemon recorded.
   struct LostWrite {
     std::string session;
     absl::Status status;
   };
   void RestoreLostWrite(LostWrite lost);
-  // Why the session's write was lost; OK: none was.
+  // Why the session's write was lost; OK: no write was lost.
   const absl::Status& LostWriteOf(std::string_view session) const;
-  // The same for a buffer of an earlier daemon: no listener is notified.
+  // Spoil for a buffer of an earlier daemon, without notifying a listener.
   void RestoreError(const absl::Status& status);
 
-  // A block of it may go for nothing: there is another copy, or the content is spoiled.
+  // Whether one of its blocks may be dropped without loss: another copy exists, or the content is
+  // spoiled.
   bool spare() const { return replicas.size() > 1 || inline_bytes != nullptr || !error.ok(); }
 
   const TenantId tenant;
   const int64_t size;  // bytes
-  const int stripe;    // the tenant's
+  const int stripe;    // the tenant's partition
   Replicas replicas;
-  // Content that came inside a request and is on no device yet. Dropped at the first write.
+  // Content that arrived in a request and is on no device yet. Dropped at the first write.
   std::shared_ptr<const std::string> inline_bytes;
-  // First error that spoiled the content; OK while it is good. Set by Spoil.
+  // The first error that spoiled the content; OK while it is valid. Set by Spoil.
   absl::Status error;
   std::vector<LostWrite> lost_writes;  // set by LoseWrite
-  uint64_t num_writes = 0;             // begun: invalidates a copy that was in flight then
+  uint64_t num_writes = 0;             // writes begun; a change invalidates a copy in flight
   bool incoming = false;               // set by SetIncoming
   // Unfinished accesses, for ordering: the last writer, and the readers since.
   std::shared_ptr<Access> writer;
   absl::InlinedVector<std::shared_ptr<Access>, 1, PoolAllocator<std::shared_ptr<Access>>> readers;
-  // Tasks and transfers that count on its blocks to stay where they are.
+  // Number of pins: tasks and transfers that need its blocks to stay in place.
   int num_holders = 0;
-  // Clients that have its memory mapped: nothing writes it meanwhile.
+  // Number of clients that have its memory mapped. No write may begin while it is not 0.
   int num_loans = 0;
-  // When it was used last, as Reclaimer::NextUse counts.
+  // Count of its last use, by Reclaimer::NextUse.
   uint64_t last_use = 0;
   void Touch() { last_use = reclaimer_->NextUse(stripe); }
-  // Id of its record in the journal; 0: it has none, since nothing that outlives its call uses it.
+  // Id of its record in the journal; 0: none, since only one call uses the buffer.
   uint64_t record = 0;
-  bool changed = false;  // waits for the recorder
+  bool changed = false;  // waits for the journal writer
   uint64_t kept = 0;     // set by SetKept
   bool loading = false;  // set by SetLoading
-  // An input or a result that travels inside a call and ends with it: nothing else uses it.
+  // An input or a result that exists only within one call.
   bool passing = false;
 
  private:
   void Changed();
   void BlocksChanged();
   std::shared_ptr<Reclaimer> reclaimer_;
-  // Measured, with its block and its record, and rounded up.
+  // Bytes for a buffer, its block and its record; measured, and rounded up.
   static constexpr int64_t kControlBytes = 768;
   int64_t control_bytes_ = kControlBytes;
 
-  // Where the reclaimer has it, guarded by its lock.
+  // Its positions in the reclaimer, guarded by the reclaimer's lock.
   friend class Reclaimer;
-  absl::InlinedVector<std::pair<int, uint64_t>, 1> listed_;  // place, and the time of use
+  // memory space, and count of the use by which it is ordered
+  absl::InlinedVector<std::pair<int, uint64_t>, 1> listed_;
   bool listed_spare_ = false;
   bool is_new_ = false;
-  Buffer *newer_ = nullptr, *older_ = nullptr;  // among the new ones
+  Buffer *newer_ = nullptr, *older_ = nullptr;  // neighbours in the list of new buffers
 };
 
 }  // namespace stride::store

@@ -12,28 +12,27 @@
 
 namespace stride::store {
 
-// Best-fit allocation of byte ranges within one arena; neighbours merge when freed. Touches no
-// memory. Not thread-safe.
+// Best-fit allocation of byte ranges within one arena; adjacent gaps merge when freed. Accesses no
+// memory of the arena. Not thread-safe.
 class OffsetAllocator {
  public:
-  // Every block starts at a multiple of this: enough for 16-byte device loads, cuBLAS and cache
-  // lines alike.
+  // Alignment of every block: enough for 16-byte device loads, cuBLAS and cache lines.
   static constexpr uint64_t kAlignment = 256;
 
   explicit OffsetAllocator(uint64_t size);
 
-  // nullopt when no gap is large enough. A size of 0 takes one alignment unit, so that every block
-  // has an address of its own.
+  // nullopt when no gap is large enough. A size of 0 takes one alignment unit, so that each block
+  // has a distinct address.
   std::optional<uint64_t> Allocate(uint64_t size);
-  // Takes a given range, as an earlier Allocate of `size` did; false when any of it is taken or not
-  // there.
+  // Takes a given range, like an earlier Allocate of `size`; false when any of it is taken or out
+  // of range.
   bool Reserve(uint64_t offset, uint64_t size);
   // `offset` must have come from Allocate or Reserve.
   void Free(uint64_t offset);
 
   // Bytes that a block of `size` takes.
   static uint64_t Rounded(uint64_t size);
-  // [begin, end) that is free once the block at `offset` is freed too.
+  // The free range [begin, end) that freeing the block at `offset` would create.
   std::pair<uint64_t, uint64_t> FreeAround(uint64_t offset) const;
 
   bool empty() const { return used_.empty(); }
@@ -47,8 +46,8 @@ class OffsetAllocator {
 
   void AddGap(uint64_t offset, uint64_t size);
   void RemoveGap(Gaps::iterator gap);
-  // What becomes of a gap whose edge moved. Takes and gives back no memory, as most blocks do that
-  // are taken from a gap or merge with one.
+  // Updates a gap whose edge moved. Reuses its node, so that most allocations and frees touch no
+  // heap.
   void MoveGap(Gaps::iterator gap, uint64_t offset, uint64_t size);
 
   Gaps gaps_;  // offset -> size

@@ -18,7 +18,7 @@ void RangeSet::Add(int64_t begin, int64_t end) {
 
 bool RangeSet::IsApart(int64_t begin, int64_t end) const {
   if (begin >= end) return false;
-  auto next = ranges_.upper_bound(end);  // the first that begins after it
+  auto next = ranges_.upper_bound(end);  // the first range that begins after it
   return next == ranges_.begin() || std::prev(next)->second < begin;
 }
 

@@ -5,11 +5,11 @@
 
 namespace stride::store {
 
-// Sorted, merged half-open ranges of bytes: what has arrived of an upload.
+// Sorted, merged half-open ranges of bytes: the part of an upload that has arrived.
 class RangeSet {
  public:
   void Add(int64_t begin, int64_t end);
-  // Whether it would add one more to those that are there, rather than become a part of them.
+  // Whether it would become another range, instead of extending existing ones.
   bool IsApart(int64_t begin, int64_t end) const;
   // Whether [0, size) is covered.
   bool Covers(int64_t size) const;

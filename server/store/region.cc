@@ -20,7 +20,7 @@
 namespace stride::store {
 namespace {
 
-// Its size can never change, nor, where the kernel knows how, can it be executed.
+// Its size can never change. If the kernel supports that, it cannot be executed either.
 absl::StatusOr<UniqueFd> CreateFile(int64_t size) {
   constexpr char kName[] = "stride-region";
   UniqueFd fd(memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL));
@@ -40,13 +40,13 @@ absl::Status NoMemory() {
                   absl::Seconds(1));
 }
 
-// Whether errors of the memory's being taken come here, not as a signal at its first use.
+// Whether allocation errors are reported here, instead of by a signal at the first use.
 absl::Status Populate(int fd, const MemoryMap& map) {
-  // Where the system gives huge pages to those who ask; fewer faults here, and fewer pages to pin.
+  // For systems with huge pages on request: fewer faults here, and fewer pages to pin.
   madvise(map.data(), map.size(), MADV_HUGEPAGE);
   if (madvise(map.data(), map.size(), MADV_POPULATE_WRITE) == 0) return absl::OkStatus();
   if (errno != EINVAL) return NoMemory();
-  // An older kernel: the pages are taken now, and mapped one by one.
+  // An older kernel: allocate the pages now, and map them one by one.
   if (fallocate(fd, 0, 0, static_cast<off_t>(map.size())) != 0) return NoMemory();
   return absl::OkStatus();
 }

@@ -11,19 +11,18 @@
 
 namespace stride::store {
 
-// Memory that the daemon shares with one client: a memfd whose size is sealed, so that no mapping
-// of it can fault, with all pages present from the start. Its bytes are the client's and may change
-// at any time, also while they are read: they are copied, never judged.
+// Memory that the daemon shares with one client: a memfd of sealed size, so that no mapping of it
+// can fault, with all pages allocated at the start. The client may change its bytes at any time,
+// also during a read: the daemon copies them and never interprets them in place.
 class Region {
  public:
   // `size` is a positive multiple of the page size. RESOURCE_EXHAUSTED when there is no memory.
-  // Takes up to a second a GiB: not to be called under a lock.
+  // Takes up to a second per GiB: do not call it under a lock.
   static absl::StatusOr<std::unique_ptr<Region>> Create(int64_t size);
-  // Gives the pages back, also where a client keeps the file open or mapped, which then reads
-  // zeros: nobody can hold memory that is not counted any more. Takes tens of milliseconds a GiB.
+  // Frees the pages even while a client keeps the file open or mapped: the client then reads zeros,
+  // and no memory is in use uncounted. Takes tens of milliseconds per GiB.
   ~Region();
-  // Its end leaves the pages to whoever has it mapped: for the end of the daemon, which counts no
-  // more.
+  // The destructor will leave the pages to clients that have them mapped: for the daemon's own end.
   void LeavePages() { leave_pages_ = true; }
   Region(const Region&) = delete;
 

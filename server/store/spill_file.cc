@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kPrefix[] = "spill-";
 
-// Some file systems know no nameless files: there a name lives for the blink of an eye.
+// Some file systems do not support nameless files: there the file has a name for a moment.
 absl::StatusOr<UniqueFd> MakeNameless(const Folder& folder) {
   auto file = folder.MakeNamelessFile();
   if (file.ok()) return file;
@@ -28,7 +28,7 @@ absl::StatusOr<UniqueFd> MakeNameless(const Folder& folder) {
   return file;
 }
 
-// What a client may hear whose own array lies in a file.
+// The error for the client whose array is in the file.
 absl::Status WriteError(int error) {
   std::string text = absl::StrCat("an array could not be written to disk: ",
                                   std::generic_category().message(error));

@@ -10,20 +10,21 @@
 
 namespace stride::store {
 
-// Files for arrays that neither a device nor host memory has room for. They have no name, so that
-// nobody else can open them and nothing stays behind when the last descriptor is closed.
+// Files for arrays that fit neither a device nor host memory. They have no name: no other process
+// can open them, and closing the last descriptor removes them.
 
-// Makes the folder, for this user alone (base/folder.h), and removes what a file system without
-// nameless files may have left there.
+// Creates the folder for this user alone (base/folder.h), and removes files left on file systems
+// without nameless files.
 absl::Status PrepareSpillFolder(const std::string& path);
 
-// A file of `size` bytes, all of which the disk has room for. RESOURCE_EXHAUSTED when it has not.
+// A file of `size` bytes, with disk blocks allocated. RESOURCE_EXHAUSTED when the disk has no room.
 absl::StatusOr<UniqueFd> CreateSpillFile(const std::string& path, uint64_t size);
 
-// OK when `fd` is a file without a name of at least `size` bytes.
+// OK when `fd` is a nameless file of at least `size` bytes.
 absl::Status CheckSpillFile(int fd, uint64_t size);
 
-// All of it, or an error: of writing, RESOURCE_EXHAUSTED with a retry delay where the disk is full.
+// Transfer all of `size` bytes or return an error. A write to a full disk returns
+// RESOURCE_EXHAUSTED with a retry delay.
 absl::Status ReadAt(int fd, uint64_t offset, std::byte* bytes, size_t size);
 absl::Status WriteAt(int fd, uint64_t offset, const std::byte* bytes, size_t size);
 

@@ -9,7 +9,7 @@
 namespace stride::transfer {
 namespace {
 
-// About the time that a 1 GiB stream takes to leave.
+// About the time that a stream of 1 GiB takes.
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(500);
 
 }  // namespace

@@ -13,9 +13,9 @@
 
 namespace stride::transfer {
 
-// Bounds the bulk streams that run at once, and with them the memory that gRPC's flow control
-// windows can take (tens of megabytes each). One tenant may have half of them, so that streams
-// which say nothing, or are not read, keep out nobody else. Thread-safe.
+// Bounds the number of concurrent bulk streams, and with it the memory of gRPC's flow control
+// windows (tens of megabytes each). One tenant may have half of them, so that its idle or unread
+// streams cannot lock out other tenants. Thread-safe.
 class BulkGate {
  public:
   struct Stats {
@@ -26,8 +26,8 @@ class BulkGate {
   explicit BulkGate(int max_streams)
       : max_streams_(max_streams), max_per_tenant_(std::max(1, max_streams / 2)) {}
 
-  // A place, free again when the lease is dropped; the gate must outlive it. RESOURCE_EXHAUSTED
-  // with a retry delay when none is free.
+  // Admits a stream until the lease is released; the gate must outlive it. RESOURCE_EXHAUSTED with
+  // a retry delay when no place is free.
   absl::StatusOr<std::shared_ptr<const void>> Enter(const TenantId& tenant);
 
   int num_streams() const;
@@ -41,7 +41,7 @@ class BulkGate {
   const int max_per_tenant_;
   mutable absl::Mutex mutex_;
   int num_streams_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<TenantId, int> tenants_ ABSL_GUARDED_BY(mutex_);  // none is zero
+  std::map<TenantId, int> tenants_ ABSL_GUARDED_BY(mutex_);  // entries are positive
   Stats stats_;
 };
 

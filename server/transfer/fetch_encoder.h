@@ -12,7 +12,7 @@ namespace stride::transfer {
 
 constexpr int64_t kDefaultFetchBytes = int64_t{1} << 20;
 constexpr int64_t kMaxFetchBytes = int64_t{4} << 20;
-// The same of downloads into a region: so many bytes are there before the client hears of them.
+// The same for downloads into a region: the daemon copies this many bytes before it reports them.
 constexpr int64_t kDefaultSharedFetchBytes = int64_t{4} << 20;
 constexpr int64_t kMaxSharedFetchBytes = int64_t{64} << 20;
 
@@ -22,8 +22,8 @@ grpc::ByteBuffer EncodeFetchArray(const v1::Array& array);
 // FetchArrayResponse{chunk} in wire form.
 grpc::ByteBuffer EncodeFetchChunk(int64_t offset, int64_t size);
 
-// FetchArrayResponse{data} in wire form: a few bytes of framing, then `bytes` themselves, which are
-// not copied. `lease` is dropped, on any thread, when gRPC has no more use for them.
+// FetchArrayResponse{data} in wire form: a few bytes of framing, then `bytes`, which are not
+// copied. `lease` is released, on any thread, when gRPC no longer uses them.
 grpc::ByteBuffer EncodeFetchData(std::string_view bytes, std::shared_ptr<const void> lease);
 
 }  // namespace stride::transfer

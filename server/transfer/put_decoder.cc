@@ -17,7 +17,7 @@ constexpr uint32_t kDataField = 2;
 constexpr uint32_t kChunkField = 3;
 constexpr uint64_t kMaxLength = INT32_MAX;
 constexpr RequestLimits kLimits{PutDecoder::kMaxHeaderBytes, 1 << 20};
-// A header has a Duration, whose parts are judged together.
+// A header may occur only once, since the parts of its Duration must be checked together.
 template <typename Message>
 constexpr bool kOnce = std::is_same_v<Message, v1::PutArrayRequest::Header>;
 
@@ -114,8 +114,8 @@ absl::Status TooLarge(std::string_view field, int64_t limit) {
                       {{"limit", std::to_string(limit)}});
 }
 
-// Merges a message field, as protobuf does when it comes twice; where a part of it may come once
-// alone (CheckRequest), so may this.
+// Merges a repeated message field, as protobuf does. If a part of it may occur only once
+// (CheckRequest), so may the field.
 template <typename Message>
 absl::Status DecodeMessage(Cursor& cursor, std::string_view field, std::optional<Message>* out) {
   uint64_t length = 0;

@@ -11,27 +11,27 @@
 
 namespace stride::transfer {
 
-// One PutArrayRequest, taken apart where it lies.
+// One parsed PutArrayRequest.
 struct PutMessage {
   std::optional<v1::PutArrayRequest::Header> header;
-  // The payload in order, borrowed from the slices that were decoded.
+  // The payload in order: views into the decoded slices.
   std::vector<std::string_view> data;
   int64_t data_bytes = 0;
-  // In place of the payload: where it lies in the call's region, as the client says.
+  // Instead of a payload: its place in the call's region, as the client states it.
   std::optional<v1::RegionRange> chunk;
 };
 
-// Reads the wire form of one PutArrayRequest scattered over `slices`. Agrees with protobuf on every
-// input that CheckRequest lets through: fields in any order, the last `data` wins, chunks merge.
-// UNIMPLEMENTED names a field that is not known, INVALID_ARGUMENT a field that is malformed or too
-// large. Pure; keeps nothing.
+// Parses the wire form of one PutArrayRequest scattered over `slices`. Agrees with protobuf on each
+// input that CheckRequest accepts: fields in any order, the last `data` wins, chunks merge.
+// UNIMPLEMENTED names an unknown field, INVALID_ARGUMENT a malformed or too large one. Pure; stores
+// nothing.
 absl::StatusOr<PutMessage> DecodePutMessage(absl::Span<const std::string_view> slices);
 
-// The rules of a whole PutArray call: the first message has the header alone, every other has data
-// alone, or a chunk alone where the header names a region. One thread.
+// Checks the sequence of a PutArray call: the first message has only the header. Each other message
+// has only data, or only a chunk if the header names a region. One thread.
 class PutDecoder {
  public:
-  static constexpr int64_t kMaxDataBytes = int64_t{4} << 20;  // of one message
+  static constexpr int64_t kMaxDataBytes = int64_t{4} << 20;  // limit per message
   static constexpr int64_t kMaxHeaderBytes = int64_t{64} << 10;
 
   absl::StatusOr<PutMessage> Next(absl::Span<const std::string_view> slices);

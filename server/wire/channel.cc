@@ -78,7 +78,7 @@ absl::Status Channel::SendPacket(std::string_view message, absl::Span<const int>
     return absl::ResourceExhaustedError(
         absl::StrCat("a message to or from a worker is too large: ", message.size(), " bytes"));
   }
-  // An empty packet could not be told from the end of the stream.
+  // An empty packet would look like the end of the stream.
   if (message.empty()) return absl::InvalidArgumentError("the message is empty");
   if (descriptors.size() > kMaxPacketDescriptors) {
     return absl::InvalidArgumentError("too many descriptors for one packet");
@@ -95,8 +95,8 @@ absl::Status Channel::SendPacket(std::string_view message, absl::Span<const int>
   return absl::OkStatus();
 }
 
-// ECONNRESET tells, once, that the peer died with packets unread; its own last packets, such as the
-// report of what killed it, come after.
+// ECONNRESET reports once that the peer died with packets unread. Its last packets, such as the
+// report of its fatal error, can still be received.
 ssize_t Channel::ReceivePacket(msghdr* header, absl::Duration timeout, absl::Duration spin) {
   const msghdr fresh = *header;
   auto receive = [&](int flags) {
@@ -108,7 +108,7 @@ ssize_t Channel::ReceivePacket(msghdr* header, absl::Duration timeout, absl::Dur
     return size;
   };
   if (timeout == absl::InfiniteDuration() && spin == absl::ZeroDuration()) return receive(0);
-  // What is there already needs no second system call.
+  // A packet that has already arrived needs no second system call.
   ssize_t size = receive(MSG_DONTWAIT);
   if (size >= 0 || errno != EAGAIN || timeout == absl::ZeroDuration()) return size;
   auto received = [&] {

@@ -2,13 +2,13 @@
 
 namespace stride::wire {
 
-// How a worker executable ends when the daemon is to tell the reason from the exit code.
+// Exit codes by which a worker executable reports why it ended.
 
-// A layer of the sandbox that is required cannot be had; EX_OSERR of sysexits.h.
+// A required layer of the sandbox is not available; EX_OSERR of sysexits.h.
 inline constexpr int kNoSandboxExit = 71;
-// A compiler met its memory's bound.
+// A compiler exceeded its memory bound.
 inline constexpr int kOutOfMemoryExit = 75;
-// The machine gave it no thread when it started; beyond those of sysexits.h.
+// The machine refused a thread at the start; beyond the codes of sysexits.h.
 inline constexpr int kNoThreadExit = 79;
 
 }  // namespace stride::wire

@@ -8,8 +8,8 @@
 namespace stride::wire {
 namespace {
 
-// Length of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none. Overlong
-// forms and surrogates are told by the range of the second byte.
+// Length of the well-formed UTF-8 sequence at the start of `text`, 0 when there is none. The range
+// of the second byte excludes overlong forms and surrogates.
 size_t SequenceLength(absl::string_view text) {
   auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };

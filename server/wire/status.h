@@ -6,11 +6,11 @@
 
 namespace stride::wire {
 
-// Longest text that a status carries between processes, in bytes; longer ones lose their middle.
+// Longest text of a status between processes, in bytes; longer ones are cut in the middle.
 inline constexpr size_t kMaxStatusText = 32 << 10;
 
-// What a worker reports. Text that is not UTF-8 (a kernel's name may be anything) is made so: the
-// parser refuses other.
+// Converts a status for the wire. Text that is not UTF-8 (a kernel may have any name) is converted
+// to UTF-8, which the parser requires.
 Status FromStatus(const absl::Status& status);
 
 // The reason that clients see for a worker's code: FAILED_PRECONDITION is KERNEL_FAULT,
@@ -18,8 +18,8 @@ Status FromStatus(const absl::Status& status);
 // any other code INTERNAL.
 v1::ErrorReason ReasonFor(absl::StatusCode code);
 
-// What the daemon makes of a worker's report, with that reason, or with LINEAR_ALGEBRA where the
-// worker says so of an OUT_OF_RANGE. A code that is none counts as INTERNAL.
+// Converts a worker's report to a client error with ReasonFor's reason, or with LINEAR_ALGEBRA
+// where the worker reports it for OUT_OF_RANGE. An invalid code counts as INTERNAL.
 absl::Status ToStatus(const Status& status);
 
 }  // namespace stride::wire

@@ -9,7 +9,8 @@ using google::protobuf::io::CodedOutputStream;
 
 constexpr size_t kMaxFrameBytes = 10;  // a tag and a length, each of at most 5
 
-// What comes before an embedded message in protobuf's encoding; returns where it ends.
+// Writes the tag and length that precede an embedded message in protobuf's encoding; returns their
+// end.
 uint8_t* WriteFrame(int field, size_t size, uint8_t* out) {
   constexpr uint32_t kLengthDelimited = 2;
   out =

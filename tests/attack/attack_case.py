@@ -1,4 +1,4 @@
-"""What every attack must leave true: nobody else is hurt, nothing stays behind, the daemon lives.
+"""Invariants of every attack: other clients are unaffected, resources are released, the daemon survives.
 
 Usage of each suite: python NAME_test.py STRIDED [unittest's arguments]
 """
@@ -21,7 +21,8 @@ QUIET_SECONDS = 0.5
 # A machine with other things to do delays calls by itself: below this no delay is laid at an attack's door.
 FLOOR_MS = 50
 ATTEMPTS = 4
-# Processors that other programs may take during an attempt that is to be believed, and how many more are made for one that is not.
+# Processors that other programs may use during a valid attempt, and the number of repetitions of an invalid
+# one.
 BUSY_PROCESSORS = 0.25
 MORE_ATTEMPTS = 8
 SETTLE_SECONDS = 15
@@ -30,9 +31,11 @@ RSS_SLACK = 1 << 40 if "STRIDE_TEST_SANITIZED" in os.environ else 300 << 20
 # gRPC keeps a few threads and descriptors of its own for a while.
 THREAD_SLACK = 12
 DESCRIPTOR_SLACK = 8
-FLAGS = ["--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--max-sessions=200", "--max-connections=700",
-         "--max-connections-per-peer=256", "--max-threads=512"]
-# Of the bystander's call in progress: three blocks of the smallest size.
+FLAGS = [
+    "--cpu-devices=1x1", "--trust-tenant-header", "--session-ttl=1s", "--max-sessions=200",
+    "--max-connections=700", "--max-connections-per-peer=256", "--max-threads=512",
+]
+# The bystander's call in progress: three blocks of the smallest size.
 CALM_BYTES = 768
 # Messages above the level of information that the daemon may log while it is attacked.
 EXPECTED_LOG = re.compile(
@@ -45,7 +48,7 @@ STRIDED = ""
 
 
 def other_cpu_seconds():
-    """Processor time since the start that neither this process nor those it started took: of other programs, and stolen."""
+    """Processor time since the start of other programs, and stolen time, without this process and its children."""
     tick = os.sysconf("SC_CLK_TCK")
     fields = [int(field) for field in pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
     user, nice, system, _idle, _iowait, irq, softirq, steal = fields
@@ -106,7 +109,7 @@ class AttackCase(unittest.TestCase):
 
     @staticmethod
     def excess(before, now):
-        """What is more than it was."""
+        """The resources that have grown beyond their slack, with both values."""
         slack = {"descriptors": DESCRIPTOR_SLACK, "threads": THREAD_SLACK, "rss": RSS_SLACK, "array_bytes": CALM_BYTES}
         return {key: (before[key], now[key]) for key in slack if now[key] > before[key] + slack[key]}
 
@@ -141,9 +144,12 @@ class AttackCase(unittest.TestCase):
             loud = self.calm.end()
             cpu = self.daemon.cpu_seconds() - cpu
             bound = max(2 * quiet["p99"], FLOOR_MS)
-            print(f"{self.id().split('.')[-1]}: quiet p50 {quiet['p50']:.1f} p99 {quiet['p99']:.1f} ms, under attack "
-                  f"p50 {loud['p50']:.1f} p99 {loud['p99']:.1f} max {loud['max']:.1f} ms of {loud['count']} calls, "
-                  f"daemon {cpu:.2f} s of processor in {elapsed:.2f} s, {self.daemon.rss_bytes() >> 20} MiB", flush=True)
+            print(
+                f"{self.id().split('.')[-1]}: quiet p50 {quiet['p50']:.1f} p99 {quiet['p99']:.1f} ms, under attack "
+                f"p50 {loud['p50']:.1f} p99 {loud['p99']:.1f} max {loud['max']:.1f} ms of {loud['count']} calls, "
+                f"daemon {cpu:.2f} s of processor in {elapsed:.2f} s, {self.daemon.rss_bytes() >> 20} MiB",
+                flush=True,
+            )
             self.assertEqual(loud["failures"], 0, loud["first_failure"])
             self.assertGreater(loud["count"], 0, "no call ended during the attack")
             if loud["p99"] < bound:
@@ -158,7 +164,9 @@ class AttackCase(unittest.TestCase):
         self.assert_settles(before)
         self.assert_unharmed()
         if late == ATTEMPTS:
-            self.fail(f"p99 {loud['p99']:.1f} ms under attack, {quiet['p99']:.1f} ms before, in each of {ATTEMPTS} attempts")
+            self.fail(
+                f"p99 {loud['p99']:.1f} ms under attack, {quiet['p99']:.1f} ms before, in each of {ATTEMPTS} attempts"
+            )
 
     # --- short forms ---
     def stub(self, service, channel=None):
@@ -176,7 +184,9 @@ class AttackCase(unittest.TestCase):
 
     def raw_code(self, method, *messages, **options):
         """The code of a call of `Service/Method` whose messages are these bytes."""
-        with grpc.insecure_channel(self.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)], **options) as channel:
+        with grpc.insecure_channel(
+            self.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)], **options
+        ) as channel:
             call = channel.stream_stream("/stride.v1." + method)
             return self.code_of(lambda: list(call(iter(messages), metadata=EVIL, timeout=60)))
 

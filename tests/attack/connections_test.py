@@ -38,7 +38,7 @@ class ConnectionsTest(AttackCase):
     def test_flood_by_unix_socket(self):
         self.attack(lambda deadline: self.flood(self.daemon.unix_path, deadline))
 
-    def test_a_flood_by_tcp_keeps_nobody_from_the_unix_socket(self):
+    def test_flood_by_tcp_leaves_the_unix_socket_available(self):
         sockets = open_sockets(400, self.daemon.port)
         with grpc.insecure_channel(self.daemon.unix) as channel:
             grpc.channel_ready_future(channel).result(timeout=20)
@@ -47,7 +47,7 @@ class ConnectionsTest(AttackCase):
         with grpc.insecure_channel(self.daemon.tcp, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
             grpc.channel_ready_future(channel).result(timeout=20)
 
-    def test_connect_and_hang_up(self):
+    def test_connect_and_disconnect(self):
         def work(deadline):
             while time.monotonic() < deadline:
                 Connection(self.daemon.port, hello=False).close()
@@ -58,8 +58,10 @@ class ConnectionsTest(AttackCase):
         """A connect and silence; a greeting and silence; half a frame."""
         def work(deadline):
             connections = []
-            for beginning in (b"", PREFACE[:9], PREFACE, PREFACE + frame(SETTINGS, 0, 0),
-                              PREFACE + frame(SETTINGS, 0, 0)[:5], PREFACE + frame(HEADERS, 4, 1, b"\0\x05", length=9000)):
+            for beginning in (
+                b"", PREFACE[:9], PREFACE, PREFACE + frame(SETTINGS, 0, 0), PREFACE + frame(SETTINGS, 0, 0)[:5],
+                PREFACE + frame(HEADERS, 4, 1, b"\0\x05", length=9000),
+            ):
                 for _ in range(30):
                     connection = Connection(self.daemon.port, hello=False)
                     connection.send(beginning)
@@ -69,7 +71,7 @@ class ConnectionsTest(AttackCase):
                 connection.close()
         self.attack(work)
 
-    def test_who_greets_nobody_is_hung_up_on(self):
+    def test_connection_without_greeting_is_closed_after_ten_seconds(self):
         """Ten seconds after the connect; who has greeted stays."""
         silent = [Connection(self.daemon.port, hello=False) for _ in range(3)]
         polite = Connection(self.daemon.port)
@@ -105,7 +107,9 @@ class ConnectionsTest(AttackCase):
                 with Connection(self.daemon.port) as connection:
                     for _ in range(50):
                         payload = generator.randbytes(generator.randrange(0, 60))
-                        data = frame(generator.randrange(0, 12), generator.randrange(256), generator.randrange(0, 6), payload)
+                        data = frame(
+                            generator.randrange(0, 12), generator.randrange(256), generator.randrange(0, 6), payload
+                        )
                         if not connection.send(data):
                             break
         self.attack(work)

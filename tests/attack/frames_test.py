@@ -7,8 +7,10 @@ import attack_case
 import grpc
 from attack_case import AttackCase
 from daemon_process import DaemonProcess
-from http2 import (ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PUSH_PROMISE, RST_STREAM, SETTINGS,
-                   WINDOW_UPDATE, Connection, call, field, frame, integer, message, request_headers)
+from http2 import (
+    ACK, CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, PUSH_PROMISE, RST_STREAM, SETTINGS,
+    WINDOW_UPDATE, Connection, call, field, frame, integer, message, request_headers,
+)
 
 LIST = "/stride.v1.DeviceService/ListDevices"
 EXECUTE = "/stride.v1.ComputeService/Execute"
@@ -41,7 +43,7 @@ class FramesTest(AttackCase):
             connection.send(call(1, *arguments, **named))
             return connection.status()
 
-    def test_the_handmade_client_can_call(self):
+    def test_handmade_client_completes_a_call(self):
         self.assertEqual(self.one_call(LIST, message(b"")), 0)
 
     # --- headers ---
@@ -54,7 +56,7 @@ class FramesTest(AttackCase):
         opening = frame(HEADERS, 0, 1, request_headers(LIST))
         self.attack(self.repeat(frame(CONTINUATION, 0, 1) * 200, opening, pause=0.002))
 
-    def test_one_header_without_end(self):
+    def test_endless_header_closes_the_connection(self):
         """Its length is declared as 256 MiB and it comes in small pieces (CVE-2023-33953)."""
         opening = frame(HEADERS, 0, 1, request_headers(LIST) + b"\0" + integer(4, 7) + b"long" + integer(1 << 28, 7))
         self.attack(self.repeat(frame(CONTINUATION, 0, 1, b"z" * 1000) * 4, opening, pause=0.01))
@@ -73,7 +75,8 @@ class FramesTest(AttackCase):
         self.attack(work)
 
     def test_header_tables(self):
-        """Fields of 4,000 bytes that go into the decoder's table, then references to them: small frames, large headers."""
+        """Fields of 4,000 bytes that enter the decoder's table, then references to them: small frames, large
+        headers."""
         grow = b"\x40" + integer(2, 7) + b"xx" + integer(4000, 7) + b"q" * 4000
         opening = frame(HEADERS, 0, 1, request_headers(LIST) + grow)
         piece = frame(CONTINUATION, 0, 1, b"\xbe" * 1000)
@@ -87,29 +90,39 @@ class FramesTest(AttackCase):
             while time.monotonic() < deadline:
                 with Connection(self.daemon.port, timeout=0.5) as connection:
                     for base in range(1, 4000, 200):
-                        data = b"".join(frame(HEADERS, END_HEADERS, stream, headers)
-                                        + frame(RST_STREAM, 0, stream, b"\0\0\0\x08") for stream in range(base, base + 200, 2))
+                        data = b"".join(
+                            frame(HEADERS, END_HEADERS, stream, headers) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
+                            for stream in range(base, base + 200, 2)
+                        )
                         if not connection.send(data) or time.monotonic() > deadline:
                             break
                         time.sleep(0.01)
         self.attack(work)
 
-    def test_resets_end_the_connection(self):
+    def test_many_resets_close_the_connection(self):
         headers = request_headers(LIST)
         with Connection(self.daemon.port) as connection:
-            connection.send(b"".join(frame(HEADERS, END_HEADERS, stream, headers) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
-                                     for stream in range(1, 5001, 2)))
+            connection.send(
+                b"".join(
+                    frame(HEADERS, END_HEADERS, stream, headers) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
+                    for stream in range(1, 5001, 2)
+                )
+            )
             self.assertTrue(connection.closed())
         self.assertIn("connection ended: too many cancelled calls", self.daemon.log())
 
-    def test_five_hundred_calls_cancelled_at_once_are_fine(self):
-        """By a daemon with as many threads as it has where nobody says otherwise."""
+    def test_five_hundred_calls_cancelled_at_once_are_accepted(self):
+        """With the daemon's default number of threads."""
         daemon = DaemonProcess(attack_case.STRIDED, ["--cpu-devices=1x1", "--trust-tenant-header"])
         self.addCleanup(daemon.stop)
         headers = request_headers(LIST)
         with Connection(daemon.port) as connection:
-            connection.send(b"".join(frame(HEADERS, END_HEADERS, stream, headers) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
-                                     for stream in range(1, 1001, 2)))
+            connection.send(
+                b"".join(
+                    frame(HEADERS, END_HEADERS, stream, headers) + frame(RST_STREAM, 0, stream, b"\0\0\0\x08")
+                    for stream in range(1, 1001, 2)
+                )
+            )
             connection.send(frame(PING, 0, 0, bytes(8)))
             answer = frame(PING, ACK, 0, bytes(8))
             self.assertIn(answer, connection.read(5, re.escape(answer)), "the connection has ended")
@@ -141,18 +154,23 @@ class FramesTest(AttackCase):
                 opening = frame(HEADERS, END_HEADERS, 1, request_headers(EXECUTE)) if name == "empty data" else b""
                 self.attack(self.repeat(data * 50, opening, pause=0.003), seconds=0.6)
 
-    def test_frames_that_must_not_be(self):
+    def test_invalid_frames_end_the_connection_or_the_call(self):
         """The connection ends, or the call does; never more."""
         headers = frame(HEADERS, END_HEADERS, 1, request_headers(EXECUTE))
-        wrong = [frame(SETTINGS, 0, 0, b"\0\4\0"), frame(SETTINGS, 0, 3, b""), frame(PING, 0, 0, b"short"), frame(PING, 0, 1, bytes(8)),
-                 frame(WINDOW_UPDATE, 0, 0, bytes(4)), frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\xff\xff") * 3,
-                 frame(RST_STREAM, 0, 0, bytes(4)), frame(RST_STREAM, 0, 77, bytes(4)), frame(DATA, 0, 0, b"x"), frame(DATA, 8, 1, b"\xff"),
-                 frame(CONTINUATION, 4, 1, b""), frame(PUSH_PROMISE, 4, 1, bytes(4)), frame(GOAWAY, 0, 0, bytes(8)),
-                 frame(HEADERS, END_HEADERS, 2, request_headers(LIST)), frame(HEADERS, END_HEADERS, 1, request_headers(LIST)),
-                 frame(HEADERS, END_HEADERS, 0, request_headers(LIST)), frame(HEADERS, END_HEADERS, 3, b"\xff" * 20),
-                 frame(HEADERS, END_HEADERS, 3, b"\x3f\xff\xff\xff\xff\x7f"), frame(HEADERS, 0x2c, 3, b"\xff\0\0\0\1"),
-                 frame(SETTINGS, 0, 0, b"\0\5\xff\xff\xff\xff"), frame(SETTINGS, 0, 0, b"\0\4\xff\xff\xff\xff"),
-                 frame(DATA, 0, 1, b"", length=(1 << 24) - 1), frame(HEADERS, 0, 3, b"") + frame(PING, 0, 0, bytes(8))]
+        wrong = [
+            frame(SETTINGS, 0, 0, b"\0\4\0"), frame(SETTINGS, 0, 3, b""), frame(PING, 0, 0, b"short"),
+            frame(PING, 0, 1, bytes(8)), frame(WINDOW_UPDATE, 0, 0, bytes(4)),
+            frame(WINDOW_UPDATE, 0, 0, b"\x7f\xff\xff\xff") * 3, frame(RST_STREAM, 0, 0, bytes(4)),
+            frame(RST_STREAM, 0, 77, bytes(4)), frame(DATA, 0, 0, b"x"), frame(DATA, 8, 1, b"\xff"),
+            frame(CONTINUATION, 4, 1, b""), frame(PUSH_PROMISE, 4, 1, bytes(4)), frame(GOAWAY, 0, 0, bytes(8)),
+            frame(HEADERS, END_HEADERS, 2, request_headers(LIST)),
+            frame(HEADERS, END_HEADERS, 1, request_headers(LIST)),
+            frame(HEADERS, END_HEADERS, 0, request_headers(LIST)), frame(HEADERS, END_HEADERS, 3, b"\xff" * 20),
+            frame(HEADERS, END_HEADERS, 3, b"\x3f\xff\xff\xff\xff\x7f"),
+            frame(HEADERS, 0x2C, 3, b"\xff\0\0\0\1"), frame(SETTINGS, 0, 0, b"\0\5\xff\xff\xff\xff"),
+            frame(SETTINGS, 0, 0, b"\0\4\xff\xff\xff\xff"), frame(DATA, 0, 1, b"", length=(1 << 24) - 1),
+            frame(HEADERS, 0, 3, b"") + frame(PING, 0, 0, bytes(8)),
+        ]
 
         def work(deadline):
             for data in wrong:
@@ -176,16 +194,22 @@ class FramesTest(AttackCase):
 
     def test_content_length_and_content_type(self):
         def work(deadline):
-            for replaced in ({"content_type": "text/html"}, {"content_type": None}, {"content_type": "application/grpc-web+json"},
-                             {"te": None}, {":method": "GET"}, {":method": "DELETE"}, {":scheme": "gopher"}, {":path": None},
-                             {":path": ""}, {":authority": None}, {":authority": "\0"}):
+            for replaced in (
+                {"content_type": "text/html"}, {"content_type": None},
+                {"content_type": "application/grpc-web+json"}, {"te": None}, {":method": "GET"},
+                {":method": "DELETE"}, {":scheme": "gopher"}, {":path": None}, {":path": ""},
+                {":authority": None}, {":authority": "\0"},
+            ):
                 with Connection(self.daemon.port) as connection:
                     connection.send(call(1, LIST, message(b""), **replaced))
                     connection.read(0.05)
-            for extra in ([("grpc-timeout", "99999999999999999999H")], [("grpc-timeout", "-1S")], [("grpc-timeout", "x")],
-                          [("content-length", "-9")], [("grpc-encoding", "rot13")], [("grpc-accept-encoding", "," * 4000)],
-                          [("x-bin", "!!!!")], [("traceparent", "0" * 4000)], [("stride-tenant", "../../root")],
-                          [("stride-tenant", "\0\r\n")], [("connection", "close")], [(":path", LIST)], [("Upper", "x")], [("", "")]):
+            for extra in (
+                [("grpc-timeout", "99999999999999999999H")], [("grpc-timeout", "-1S")], [("grpc-timeout", "x")],
+                [("content-length", "-9")], [("grpc-encoding", "rot13")],
+                [("grpc-accept-encoding", "," * 4000)], [("x-bin", "!!!!")], [("traceparent", "0" * 4000)],
+                [("stride-tenant", "../../root")], [("stride-tenant", "\0\r\n")], [("connection", "close")],
+                [(":path", LIST)], [("Upper", "x")], [("", "")],
+            ):
                 with Connection(self.daemon.port) as connection:
                     connection.send(call(1, LIST, message(b""), extra))
                     connection.read(0.05)

@@ -1,4 +1,4 @@
-"""Header blocks without end as fast as they can be sent (CVE-2023-33953), and large uploads, which must not be taken for such."""
+"""Endless header blocks at full speed (CVE-2023-33953), and large uploads, which must not be mistaken for them."""
 
 import pathlib
 import ssl
@@ -16,7 +16,7 @@ from http2 import CONTINUATION, HEADERS, Connection, field, frame, integer, requ
 MIB = 1 << 20
 LIST = "/stride.v1.DeviceService/ListDevices"
 WHOLE_BYTES = 300 * MIB
-# What one such connection, or many in a row, may make the daemon take.
+# Largest growth of the daemon's memory by one such connection, or by many in a row.
 MOST_GROWTH = 32 * MIB
 UPLOADS = 4
 UPLOAD_BYTES = 128 * MIB
@@ -46,7 +46,7 @@ class HeadersTest(AttackCase):
             before, peak, connections = self.daemon.rss_bytes(), 0, 0
             while time.monotonic() < deadline:
                 for target in self.targets():
-                    # What is on its way when the daemon hangs up counts as sent.
+                    # Bytes in flight when the daemon closes the connection count as sent.
                     self.assertLess(self.send_whole(target, opening, data), 16 * MIB, "nobody hung up")
                     peak = max(peak, self.daemon.rss_bytes() - before)
                     connections += 1
@@ -70,7 +70,7 @@ class HeadersTest(AttackCase):
     def test_headers_begun_again(self):
         self.assert_ended(OPENING, OPENING)
 
-    def test_large_uploads_are_let_through(self):
+    def test_large_uploads_are_accepted(self):
         """Over one connection, with calls in between."""
         array, put = stubs.module("array_pb2"), stubs.module("array_service_pb2")
         sessions = stubs.module("session_service_pb2")
@@ -83,7 +83,9 @@ class HeadersTest(AttackCase):
                 codes = []
 
                 def messages(number):
-                    yield put.PutArrayRequest(header=put.PutArrayRequest.Header(parent=session, array_id=str(number), spec=spec))
+                    yield put.PutArrayRequest(
+                        header=put.PutArrayRequest.Header(parent=session, array_id=str(number), spec=spec)
+                    )
                     for _ in range(UPLOAD_BYTES // MIB):
                         yield put.PutArrayRequest(data=bytes(MIB))
 
@@ -96,7 +98,9 @@ class HeadersTest(AttackCase):
                     thread.start()
                 while any(thread.is_alive() for thread in threads):
                     request = sessions.RenewSessionRequest(name=session)
-                    self.assertEqual(self.code_of(lambda: service.RenewSession(request, metadata=EVIL, timeout=20)), "OK")
+                    self.assertEqual(
+                        self.code_of(lambda: service.RenewSession(request, metadata=EVIL, timeout=20)), "OK"
+                    )
                 self.assertEqual(codes, ["OK"] * UPLOADS)
                 request = sessions.DeleteSessionRequest(name=session)
                 self.assertEqual(self.code_of(lambda: service.DeleteSession(request, metadata=EVIL, timeout=30)), "OK")
@@ -109,9 +113,15 @@ class TlsHeadersTest(HeadersTest):
         cls._folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls._folder.cleanup)
         folder = pathlib.Path(cls._folder.name)
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "certificate"],
-                       check=True, capture_output=True)
+        subprocess.run(
+            [
+                "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out",
+                folder / "certificate",
+            ],
+            check=True,
+            capture_output=True,
+        )
         cls.flags = [*attack_case.FLAGS, f"--tls-cert={folder}/certificate", f"--tls-key={folder}/key"]
         cls.certificate = (folder / "certificate").read_bytes()
         cls.tls = ssl.create_default_context(cadata=cls.certificate.decode())

@@ -88,7 +88,7 @@ class Connection:
             return False
 
     def read(self, seconds=1.0, until=None):
-        """What comes within the time, or until the pattern `until` has come."""
+        """The bytes received within the time, or until the pattern `until`."""
         data, end = b"", time.monotonic() + seconds
         while time.monotonic() < end and not (until and re.search(until, data, re.DOTALL)):
             self.socket.settimeout(max(0.01, end - time.monotonic()))
@@ -109,7 +109,7 @@ class Connection:
         return int(found.group(1)) if found else None
 
     def closed(self, seconds=3.0):
-        """Whether the daemon hangs up within the time; what it says meanwhile is dropped."""
+        """Whether the daemon closes the connection within the time. Discards received bytes."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.socket.settimeout(max(0.01, end - time.monotonic()))

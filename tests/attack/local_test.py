@@ -1,4 +1,4 @@
-"""Attacks with local connections: frames that are none, silence, answers that nobody reads, calls left in the middle."""
+"""Attacks with local connections: invalid frames, silence, unread answers, abandoned calls."""
 
 import os
 import random
@@ -82,10 +82,12 @@ class LocalTest(AttackCase):
             pass  # it has closed us: shows in what comes back
 
     # --- attacks ---
-    def test_frames_that_must_not_be(self):
+    def test_invalid_frames(self):
         run = self.run_request()
-        bad = [frame(0), frame(9), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF), b"\xff" * 64,
-               frame(EXECUTE, run) + frame(RUN, run), frame(EXECUTE, b"\xff" * 100)]
+        bad = [
+            frame(0), frame(9), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF),
+            b"\xff" * 64, frame(EXECUTE, run) + frame(RUN, run), frame(EXECUTE, b"\xff" * 100),
+        ]
 
         def work(deadline):
             while time.monotonic() < deadline:
@@ -119,7 +121,10 @@ class LocalTest(AttackCase):
             held = []
             for i in range(MOST):
                 held.append(self.connect())
-                self.send(held[-1], (b"", frame(RUN)[:9], frame(RUN, size=16 << 20) + b"x" * 1000, frame(EXECUTE, size=100))[i % 4])
+                self.send(
+                    held[-1],
+                    (b"", frame(RUN)[:9], frame(RUN, size=16 << 20) + b"x" * 1000, frame(EXECUTE, size=100))[i % 4],
+                )
             self.assertEqual(self.code_of(self.connect), "RESOURCE_EXHAUSTED")
             time.sleep(max(0, deadline - time.monotonic()))
             for connection in held:
@@ -127,7 +132,7 @@ class LocalTest(AttackCase):
 
         self.attack(work)
 
-    def test_answers_that_nobody_reads(self):
+    def test_unread_answers(self):
         def work(deadline):
             session = self.session()
             connections = [self.connect() for _ in range(8)]
@@ -145,7 +150,7 @@ class LocalTest(AttackCase):
 
         self.attack(work)
 
-    def test_calls_left_in_the_middle(self):
+    def test_abandoned_calls(self):
         def work(deadline):
             session = self.session()
             while time.monotonic() < deadline:
@@ -158,11 +163,17 @@ class LocalTest(AttackCase):
 
         self.attack(work)
 
-    def test_tickets_that_nobody_uses(self):
+    def test_unused_tickets(self):
         def work(deadline):
             codes = set()
             while time.monotonic() < deadline:
-                codes.add(self.code_of(lambda: self.stub("LocalService").Connect(self.local.ConnectRequest(), metadata=EVIL, timeout=30)))
+                codes.add(
+                    self.code_of(
+                        lambda: self.stub("LocalService").Connect(
+                            self.local.ConnectRequest(), metadata=EVIL, timeout=30
+                        )
+                    )
+                )
             self.assertEqual(codes, {"OK", "RESOURCE_EXHAUSTED"})
 
         self.attack(work)

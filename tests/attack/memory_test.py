@@ -244,7 +244,7 @@ class MemoryTest(AttackCase):
             self.assertLess(peak.growth, MOST_GROWTH)
         self.attack(work)
 
-    def test_large_objects_of_strangers(self):
+    def test_large_objects_of_unauthenticated_clients(self):
         self.assert_messages_cost_little(
             CREATE_JOB, LARGE.values(), (), {"UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
         )
@@ -264,7 +264,7 @@ class MemoryTest(AttackCase):
         expected = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
         self.assert_messages_cost_little(CREATE_JOB, [message], (AUTHORIZATION,), expected)
 
-    def test_unfinished_messages_of_strangers(self):
+    def test_unfinished_messages_of_unauthenticated_clients(self):
         for path in (CREATE_JOB, RUN, HEALTH):
             self.assert_unfinished_cost_little(path)
 
@@ -301,9 +301,9 @@ class LocalMemoryTest(MemoryTest):
     """The tests over local connections, which only a tenant has."""
 
     # The base class has the tests without credentials.
-    test_large_objects_of_strangers = test_large_objects_for_health_checks = test_unfinished_messages_of_strangers = (
-        None
-    )
+    test_large_objects_of_unauthenticated_clients = None
+    test_large_objects_for_health_checks = None
+    test_unfinished_messages_of_unauthenticated_clients = None
     test_objects_that_are_just_small_enough = None
 
     def connect(self):

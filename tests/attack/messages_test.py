@@ -72,7 +72,10 @@ class MessagesTest(AttackCase):
 
         def work(deadline):
             for depth in (99, 101, 10000, 100000, 1000000):
-                for opening, closing in (("(", ")"), ("-", ""), ("cos(", ")"), ("~", ""), ("x**", ""), ("x+(", ")"), ("where(x,", ",x)")):
+                for opening, closing in (
+                    ("(", ")"), ("-", ""), ("cos(", ")"), ("~", ""), ("x**", ""), ("x+(", ")"),
+                    ("where(x,", ",x)"),
+                ):
                     text = opening * depth + "x" + closing * depth
                     if len(text) > MOST_BYTES:
                         continue
@@ -81,8 +84,13 @@ class MessagesTest(AttackCase):
                         self.assertEqual(code, "INVALID_ARGUMENT", text[:20])
                     else:
                         self.assertIn(code, ("OK", "INVALID_ARGUMENT"), text[:20])
-            for text in ("x" * 3000000, "1" * 3000000, "x+" * 1000000 + "x", "x," * 1000000, "\0" * 60000, "\xff" * 60000,
-                         "x<" * 30000 + "x", " " * 3000000, "x if x else x", "x[0]", "__import__('os')"):
+            for text in (
+                "x" * 3000000, "1" * 3000000, "x+" * 1000000 + "x", "x," * 1000000, "\0" * 60000,
+                "\xff" * 60000, "x<" * 30000 + "x", " " * 3000000,
+                "x if x else x",
+                "x[0]",
+                "__import__('os')",
+            ):
                 self.assertEqual(expression(text), "INVALID_ARGUMENT", text[:20])
         self.attack(work)
 
@@ -99,26 +107,41 @@ class MessagesTest(AttackCase):
         output = self.operation.Output(inline_result=True)
 
         def work(deadline):
-            self.assertEqual(self.raw_code("ComputeService/Run", b"\x7a" + varint(8 << 20) + bytes(8 << 20)), "RESOURCE_EXHAUSTED")
-            many = self.operation.Operation(ufunc=self.operation.Ufunc(function="add", inputs=[self.operation.Operand()] * 1000000))
+            self.assertEqual(
+                self.raw_code("ComputeService/Run", b"\x7a" + varint(8 << 20) + bytes(8 << 20)), "RESOURCE_EXHAUSTED"
+            )
+            many = self.operation.Operation(
+                ufunc=self.operation.Ufunc(function="add", inputs=[self.operation.Operand()] * 1000000)
+            )
             self.assertEqual(self.run_code(many), "INVALID_ARGUMENT")
             many = self.op(ufunc=self.operation.Ufunc(function="negative", inputs=[self.inline()]))
             many.outputs.extend([output] * 900000)
             self.assertEqual(self.run_code(many), "INVALID_ARGUMENT")
             named = {f"x{i}": self.operation.Operand(scalar=self.array.Scalar(int_value=i)) for i in range(150000)}
-            self.assertEqual(self.run_code(self.op(expression=self.operation.Expression(text="x1", inputs=named))), "INVALID_ARGUMENT")
+            self.assertEqual(
+                self.run_code(self.op(expression=self.operation.Expression(text="x1", inputs=named))),
+                "INVALID_ARGUMENT",
+            )
             steps = [self.operation.View.Step(transpose=self.operation.View.Transpose())] * 500000
-            self.assertEqual(self.run_code(self.op(view=self.operation.View(input=self.inline(), steps=steps))), "INVALID_ARGUMENT")
+            self.assertEqual(
+                self.run_code(self.op(view=self.operation.View(input=self.inline(), steps=steps))), "INVALID_ARGUMENT"
+            )
             kernel = self.operation.KernelLaunch(source="extern \"C\" __global__ void k() {}", entry="k")
             kernel.arguments.extend([self.operation.KernelArgument(scalar=self.array.Scalar(int_value=1))] * 500000)
             self.assertEqual(self.run_code(self.operation.Operation(kernel_launch=kernel)), "INVALID_ARGUMENT")
             job = self.jobs.Job(operations=[self.operation.Operation()] * 1000000)
-            self.assertEqual(self.code_of(lambda: self.stub("JobService").CreateJob(self.jobs.CreateJobRequest(job=job), metadata=EVIL)),
-                             "INVALID_ARGUMENT")
+            self.assertEqual(
+                self.code_of(
+                    lambda: self.stub("JobService").CreateJob(self.jobs.CreateJobRequest(job=job), metadata=EVIL)
+                ),
+                "INVALID_ARGUMENT",
+            )
             axes = self.op(reduction=self.operation.Reduction(function=1, input=self.inline(), axes=[0] * 1000000))
             self.assertEqual(self.run_code(axes), "INVALID_ARGUMENT")
             commands = [self.compute.Command(id=i) for i in range(300000)]
-            replies = self.stub("ComputeService").Execute(iter([self.compute.ExecuteRequest(commands=commands)]), metadata=EVIL)
+            replies = self.stub("ComputeService").Execute(
+                iter([self.compute.ExecuteRequest(commands=commands)]), metadata=EVIL
+            )
             self.assertEqual(self.code_of(lambda: list(replies)), "INVALID_ARGUMENT")
         self.attack(work)
 
@@ -134,19 +157,27 @@ class MessagesTest(AttackCase):
                     self.assertIn(self.put([self.header(session, shape=shape), self.data(8)]),
                                   ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"), shape)
                     fill = self.operation.Creation(fill=self.operation.Creation.Fill(spec=spec))
-                    self.assertIn(self.run_code(self.op(creation=fill)), ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"), shape)
+                    self.assertIn(
+                        self.run_code(self.op(creation=fill)), ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"), shape
+                    )
                     operand = self.operation.Operand(inline_array=self.array.InlineArray(spec=spec, data=b"12345678"))
-                    self.assertEqual(self.run_code(self.op(copy=self.operation.Copy(input=operand))), "INVALID_ARGUMENT")
+                    self.assertEqual(
+                        self.run_code(self.op(copy=self.operation.Copy(input=operand))), "INVALID_ARGUMENT"
+                    )
                     view = self.operation.View(input=self.inline(), steps=[
                         self.operation.View.Step(broadcast=self.operation.View.Broadcast(shape=shape))])
                     code = self.run_code(self.op(view=view))
                     # An empty view costs nothing, whatever its other extents are.
-                    self.assertIn(code, ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", *(["OK"] if 0 in shape else [])), shape)
+                    self.assertIn(
+                        code, ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", *(["OK"] if 0 in shape else [])), shape
+                    )
             for shape in ([1 << 32] * 2, [1 << 16] * 4, [3037000500] * 2, [1] * 33, [1] * 100000, [2] * 63):
                 spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_FLOAT64, shape=shape)
                 self.assertIn(self.create(spec, session), ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"), shape[:4])
             for kind in (0, 99, -1):
-                self.assertEqual(self.create(self.array.ArraySpec(data_type=kind, shape=[1]), session), "INVALID_ARGUMENT")
+                self.assertEqual(
+                    self.create(self.array.ArraySpec(data_type=kind, shape=[1]), session), "INVALID_ARGUMENT"
+                )
             linear = self.operation.Creation(linear_space=self.operation.Creation.LinearSpace(
                 start=self.array.Scalar(float_value=0), stop=self.array.Scalar(float_value=1), count=1 << 60))
             self.assertIn(self.run_code(self.op(creation=linear)), ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"))
@@ -155,8 +186,13 @@ class MessagesTest(AttackCase):
                     stop=self.array.Scalar(float_value=1e308), step=self.array.Scalar(float_value=step)))
                 self.assertNotEqual(self.run_code(self.op(creation=span)), "UNKNOWN")
             for grid in ((1 << 32) - 1, 1 << 31):
-                kernel = self.operation.KernelLaunch(source="extern \"C\" __global__ void k() {}", entry="k", shared_memory_bytes=grid,
-                                                     grid=self.operation.Dim3(x=grid, y=grid, z=grid), block=self.operation.Dim3(x=grid, y=grid))
+                kernel = self.operation.KernelLaunch(
+                    source="extern \"C\" __global__ void k() {}",
+                    entry="k",
+                    shared_memory_bytes=grid,
+                    grid=self.operation.Dim3(x=grid, y=grid, z=grid),
+                    block=self.operation.Dim3(x=grid, y=grid),
+                )
                 self.assertEqual(self.run_code(self.operation.Operation(kernel_launch=kernel)), "INVALID_ARGUMENT")
         self.attack(work)
 
@@ -167,11 +203,15 @@ class MessagesTest(AttackCase):
         def work(deadline):
             for begin, end in ((-1, 4), (0, 9), (8, 8), (4, 2), (0, 1 << 62), ((1 << 63) - 1, -(1 << 63)), (9, 10)):
                 piece = ByteRange(begin=begin, end=end)
-                self.assertEqual(self.put([self.header(session, range=piece), self.data(4)]), "INVALID_ARGUMENT", (begin, end))
+                self.assertEqual(
+                    self.put([self.header(session, range=piece), self.data(4)]), "INVALID_ARGUMENT", (begin, end)
+                )
             spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_INT8, shape=[8])
             self.assertEqual(self.create(spec, session, "2"), "OK")
             for begin, end in ((-1, 4), (0, 9), (4, 2), (0, 1 << 62), ((1 << 63) - 1, -(1 << 63))):
-                request = self.array_service.FetchArrayRequest(name=f"{session}/arrays/2", range=ByteRange(begin=begin, end=end))
+                request = self.array_service.FetchArrayRequest(
+                    name=f"{session}/arrays/2", range=ByteRange(begin=begin, end=end)
+                )
                 fetch = self.stub("ArrayService").FetchArray(request, metadata=EVIL)
                 self.assertEqual(self.code_of(lambda: list(fetch)), "INVALID_ARGUMENT", (begin, end))
             for chunk in (-1, 1 << 30, -(1 << 31)):
@@ -190,11 +230,15 @@ class MessagesTest(AttackCase):
 
     # --- names and ids ---
     def test_names(self):
-        tricks = ["../../etc/passwd", "tenants/evil/arrays/../../calm/arrays/x", "tenants/calm/arrays/secret", "tenants//arrays/x",
-                  "tenants/evil/arrays/a\0b", "tenants/evil/arrays/%2e%2e%2fx", "tenants/evil%2Farrays/x", "/tenants/evil/arrays/x",
-                  "tenants/evil/arrays/x/", "TENANTS/evil/arrays/x", "tenants/evil/arrays/" + "a" * 256, "a/" * 400000, "x" * (1 << 20),
-                  "tenants/evil/arrays/\u202e", "sessions/../arrays/1", "sessions/x/arrays/-1", "sessions/x/arrays/18446744073709551616",
-                  "sessions/x/arrays/01", "sessions//arrays/1", "", " ", "sessions/" + "9" * 100000 + "/arrays/1", "tenants/evil/arrays/.."]
+        tricks = [
+            "../../etc/passwd", "tenants/evil/arrays/../../calm/arrays/x", "tenants/calm/arrays/secret",
+            "tenants//arrays/x", "tenants/evil/arrays/a\0b", "tenants/evil/arrays/%2e%2e%2fx",
+            "tenants/evil%2Farrays/x", "/tenants/evil/arrays/x", "tenants/evil/arrays/x/",
+            "TENANTS/evil/arrays/x", "tenants/evil/arrays/" + "a" * 256, "a/" * 400000, "x" * (1 << 20),
+            "tenants/evil/arrays/\u202e", "sessions/../arrays/1", "sessions/x/arrays/-1",
+            "sessions/x/arrays/18446744073709551616", "sessions/x/arrays/01", "sessions//arrays/1", "", " ",
+            "sessions/" + "9" * 100000 + "/arrays/1", "tenants/evil/arrays/..",
+        ]
         named = stubs.module("array_service_pb2").CreateArrayRequest(
             parent="tenants/calm", array_id="secret", spec=self.array.ArraySpec(data_type=1, shape=[1]))
         self.stub("ArrayService").CreateArray(named, metadata=[("stride-tenant", "calm")])
@@ -237,10 +281,15 @@ class MessagesTest(AttackCase):
     def test_forged_and_replayed_ids(self):
         calm = [("stride-tenant", "calm")]
         sessions, jobs = self.stub("SessionService"), self.stub("JobService")
-        theirs = sessions.CreateSession(self.sessions.CreateSessionRequest(ttl={"seconds": 60}), metadata=calm).session.name
+        theirs = sessions.CreateSession(
+            self.sessions.CreateSessionRequest(ttl={"seconds": 60}), metadata=calm
+        ).session.name
         fill = self.operation.Operation(
-            creation=self.operation.Creation(fill=self.operation.Creation.Fill(spec=self.array.ArraySpec(data_type=1, shape=[1]))),
-            outputs=[self.operation.Output(handle=1)])
+            creation=self.operation.Creation(
+                fill=self.operation.Creation.Fill(spec=self.array.ArraySpec(data_type=1, shape=[1]))
+            ),
+            outputs=[self.operation.Output(handle=1)],
+        )
         request = self.jobs.CreateJobRequest(job=self.jobs.Job(operations=[fill]), request_id=str(uuid.uuid4()))
         job = jobs.CreateJob(request, metadata=calm).job.name
 
@@ -254,10 +303,14 @@ class MessagesTest(AttackCase):
             self.assertEqual(words(theirs), words("sessions/0000-not-there"))
             self.assertEqual(words(theirs)[0], "NOT_FOUND")
             self.assertIn(self.run_code(fill, theirs), ("NOT_FOUND",))
-            replies = self.stub("ComputeService").Execute(iter([self.compute.ExecuteRequest(session=theirs)]), metadata=EVIL)
+            replies = self.stub("ComputeService").Execute(
+                iter([self.compute.ExecuteRequest(session=theirs)]), metadata=EVIL
+            )
             self.assertEqual(self.code_of(lambda: list(replies)), "NOT_FOUND")
             self.assertEqual(self.put([self.header(theirs), self.data(8)]), "NOT_FOUND")
-            self.assertEqual(self.code_of(lambda: jobs.GetJob(self.jobs.GetJobRequest(name=job), metadata=EVIL)), "NOT_FOUND")
+            self.assertEqual(
+                self.code_of(lambda: jobs.GetJob(self.jobs.GetJobRequest(name=job), metadata=EVIL)), "NOT_FOUND"
+            )
             # Another's request id is one's own to use, and gives nothing of the other.
             mine = jobs.CreateJob(request, metadata=EVIL).job.name
             self.assertTrue(mine.startswith("tenants/evil/jobs/"), mine)
@@ -267,7 +320,9 @@ class MessagesTest(AttackCase):
             jobs.DeleteJob(self.jobs.DeleteJobRequest(name=mine), metadata=EVIL)
             for wrong in ("0" * 65, "0" * 100000, "../" * 1000):
                 again = self.jobs.CreateJobRequest(job=request.job, request_id=wrong)
-                self.assertEqual(self.code_of(lambda: jobs.CreateJob(again, metadata=EVIL)), "INVALID_ARGUMENT", wrong[:40])
+                self.assertEqual(
+                    self.code_of(lambda: jobs.CreateJob(again, metadata=EVIL)), "INVALID_ARGUMENT", wrong[:40]
+                )
             for token in ("x", "\0" * 1000, "9" * 100000, theirs):
                 listing = self.jobs.ListJobsRequest(page_token=token)
                 self.assertIn(self.code_of(lambda: jobs.ListJobs(listing, metadata=EVIL)), ("OK", "INVALID_ARGUMENT"))
@@ -280,7 +335,10 @@ class MessagesTest(AttackCase):
         request = self.sessions.CreateSessionRequest()
 
         def codes():
-            return {self.code_of(lambda: stub.CreateSession(request, metadata=[("stride-tenant", "flooder")])) for _ in range(300)}
+            return {
+                self.code_of(lambda: stub.CreateSession(request, metadata=[("stride-tenant", "flooder")]))
+                for _ in range(300)
+            }
         self.attack(lambda deadline: self.assertEqual(codes(), {"OK", "RESOURCE_EXHAUSTED"}))
         time.sleep(2.5)
         for _ in range(200):
@@ -288,9 +346,14 @@ class MessagesTest(AttackCase):
 
     def test_sources_without_end(self):
         """Sources that the compiler must not choke on."""
-        sources = ["#include \"/etc/passwd\"\nextern \"C\" __global__ void k() {}", "#include </dev/zero>", "((((" * 20000,
-                   "\0\0\0", "template<int N> struct S { "
-                   "static const int v = S<N-1>::v; }; int x = S<100000>::v;", "#error " + "e" * 100000]
+        sources = [
+            "#include \"/etc/passwd\"\nextern \"C\" __global__ void k() {}",
+            "#include </dev/zero>",
+            "((((" * 20000,
+            "\0\0\0",
+            "template<int N> struct S { " "static const int v = S<N-1>::v; }; int x = S<100000>::v;",
+            "#error " + "e" * 100000,
+        ]
 
         def work(deadline):
             for source in sources:

@@ -1,5 +1,5 @@
-"""A tenant that creates things without end: the daemon keeps at most the tenant's quota of control bytes, and no answer
-has 2 GiB."""
+"""A tenant that creates resources without bound: the daemon keeps at most its quota of control bytes, and no response
+reaches 2 GiB."""
 
 import pathlib
 import tempfile
@@ -10,7 +10,7 @@ from attack_case import EVIL, AttackCase, stubs
 
 QUOTA = 16 << 20
 BIG = [("stride-tenant", "big")]
-# The most that the daemon may grow for a tenant within its quota: the allocator keeps pieces, and calls take memory
+# The maximum growth of the daemon for a tenant within its quota: the allocator keeps fragments, and calls use memory
 # while they last.
 MOST_BYTES = 1 << 40 if attack_case.RSS_SLACK == 1 << 40 else 128 << 20
 PATIENCE_SECONDS = 120
@@ -115,7 +115,7 @@ class QuotasTest(AttackCase):
         self.stub("SessionService").DeleteSession(sessions.DeleteSessionRequest(name=name), metadata=EVIL)
 
     def test_finished_jobs(self):
-        """150 jobs of 500 empty fills would take 330 MB: the oldest are forgotten."""
+        """150 jobs of 500 empty fills would take 330 MB: the oldest are dropped."""
         operations = [self.fill(handle=i + 1) for i in range(500)]
         for _ in range(150):
             self.assertEqual(self.run_job(operations), "OK")

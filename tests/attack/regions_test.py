@@ -1,4 +1,5 @@
-"""Attacks with regions: floods of their socket, tickets guessed and used twice, memory kept or changed under the daemon's hands."""
+"""Attacks with regions: floods of their socket, tickets guessed or used twice, memory kept, or changed while
+the daemon uses it."""
 
 import itertools
 import mmap
@@ -76,7 +77,9 @@ class RegionsTest(AttackCase):
 
     def messages(self, session, region, handle, size, *chunks):
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_UINT8, shape=[size])
-        header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(handle), spec=spec, region=region)
+        header = self.array_service.PutArrayRequest.Header(
+            parent=session, array_id=str(handle), spec=spec, region=region
+        )
         yield self.array_service.PutArrayRequest(header=header)
         for offset, length in chunks:
             yield self.array_service.PutArrayRequest(chunk=self.regions.RegionRange(offset=offset, size=length))
@@ -90,23 +93,29 @@ class RegionsTest(AttackCase):
 
     def put_inline(self, session, handle, data, overwrite=False):
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_UINT8, shape=[len(data)])
-        header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(handle), spec=spec, overwrite=overwrite)
+        header = self.array_service.PutArrayRequest.Header(
+            parent=session, array_id=str(handle), spec=spec, overwrite=overwrite
+        )
         messages = [self.array_service.PutArrayRequest(header=header), self.array_service.PutArrayRequest(data=data)]
         self.stub("ArrayService").PutArray(iter(messages), metadata=EVIL, timeout=30)
         return f"{session}/arrays/{handle}"
 
     def delete(self, name):
-        self.stub("ArrayService").DeleteArray(self.array_service.DeleteArrayRequest(name=name), metadata=EVIL, timeout=30)
+        self.stub("ArrayService").DeleteArray(
+            self.array_service.DeleteArrayRequest(name=name), metadata=EVIL, timeout=30
+        )
 
     # --- attacks ---
-    def test_memory_of_arrays_that_are_not_the_callers(self):
+    def test_map_array_of_another_tenant(self):
         def work(deadline):
             session = self.session()
             gone = self.put_inline(session, 1, bytes(100))
             self.delete(gone)
             ended = self.put_inline(self.session(), 1, bytes(100))
             pb = stubs.module("session_service_pb2")
-            self.stub("SessionService").DeleteSession(pb.DeleteSessionRequest(name=ended.split("/arrays")[0]), metadata=EVIL)
+            self.stub("SessionService").DeleteSession(
+                pb.DeleteSessionRequest(name=ended.split("/arrays")[0]), metadata=EVIL
+            )
             while time.monotonic() < deadline:
                 for name in (gone, ended, f"{session}/arrays/77", "sessions/calm/arrays/1", "tenants/calm/arrays/x"):
                     for hand_over in (False, True):
@@ -129,7 +138,9 @@ class RegionsTest(AttackCase):
                 for hand_over in (False, True):
                     code = self.code_of(lambda: self.map(name, hand_over))
                     self.assertEqual(code, "FAILED_PRECONDITION" if hand_over else "RESOURCE_EXHAUSTED")
-            self.assertEqual(self.code_of(lambda: self.put_inline(session, 1, bytes(1000), True)), "FAILED_PRECONDITION")
+            self.assertEqual(
+                self.code_of(lambda: self.put_inline(session, 1, bytes(1000), True)), "FAILED_PRECONDITION"
+            )
             for connection in held:
                 connection.close()
 
@@ -147,7 +158,7 @@ class RegionsTest(AttackCase):
 
         self.attack(work)
 
-    def test_memory_kept_after_its_loan(self):
+    def test_mapped_memory_used_after_its_loan(self):
         def work(deadline):
             kept = []
             session = self.session()
@@ -196,7 +207,7 @@ class RegionsTest(AttackCase):
                     pass  # its backlog is full, or it has closed us
                 if len(silent) > SILENT:
                     silent.pop(random.randrange(SILENT)).close()
-            # Who has a ticket is served in the middle of it.
+            # A client with a ticket is served during the flood.
             fd = self.redeem(self.create(self.session()).ticket)
             self.assertIsNotNone(fd)
             os.close(fd)
@@ -215,7 +226,7 @@ class RegionsTest(AttackCase):
 
         self.attack(work)
 
-    def test_memory_kept_after_its_region(self):
+    def test_region_memory_used_after_delete(self):
         def work(deadline):
             kept = []
             session = self.session()
@@ -281,11 +292,13 @@ class RegionsTest(AttackCase):
                 inside = 0 <= offset <= MIB and 0 <= size <= MIB - offset
                 code = self.code_of(lambda: self.put(session, mine, handle, MIB, (offset, size)))
                 self.assertEqual(code, "OK" if inside and size == MIB else "INVALID_ARGUMENT", (offset, size))
-                self.assertEqual(self.code_of(lambda: self.put(session, foreign, handle + (1 << 40), 16, (0, 16))), "NOT_FOUND")
+                self.assertEqual(
+                    self.code_of(lambda: self.put(session, foreign, handle + (1 << 40), 16, (0, 16))), "NOT_FOUND"
+                )
 
         self.attack(work)
 
-    def test_more_than_there_is(self):
+    def test_regions_larger_than_memory(self):
         def work(deadline):
             session = self.session()
             while time.monotonic() < deadline:
@@ -301,7 +314,7 @@ class RegionsTest(AttackCase):
 
         self.attack(work)
 
-    def test_sessions_that_end_under_their_calls(self):
+    def test_sessions_deleted_during_calls(self):
         def work(deadline):
             pb = stubs.module("session_service_pb2")
             while time.monotonic() < deadline:
@@ -311,7 +324,9 @@ class RegionsTest(AttackCase):
                 def slow():
                     yield from self.messages(session, made.region.name, 1, 8 * MIB, (0, 4 * MIB))
                     self.stub("SessionService").DeleteSession(pb.DeleteSessionRequest(name=session), metadata=EVIL)
-                    yield self.array_service.PutArrayRequest(chunk=self.regions.RegionRange(offset=4 * MIB, size=4 * MIB))
+                    yield self.array_service.PutArrayRequest(
+                        chunk=self.regions.RegionRange(offset=4 * MIB, size=4 * MIB)
+                    )
 
                 code = self.code_of(lambda: self.stub("ArrayService").PutArray(slow(), metadata=EVIL, timeout=30))
                 self.assertIn(code, ("OK", "CANCELLED", "NOT_FOUND"))

@@ -91,11 +91,13 @@ class StreamsTest(AttackCase):
 
     def test_silent_uploads(self):
         def work(deadline):
-            self.silent_streams(lambda channel, silence: self.stub("ArrayService", channel).PutArray.future(silence, metadata=EVIL),
-                                connections=1)(deadline)
+            self.silent_streams(
+                lambda channel, silence: self.stub("ArrayService", channel).PutArray.future(silence, metadata=EVIL),
+                connections=1,
+            )(deadline)
         self.attack(work)
 
-    def test_silent_uploads_leave_room_for_others(self):
+    def test_idle_uploads_leave_streams_for_other_clients(self):
         done = threading.Event()
 
         def silence():
@@ -107,7 +109,9 @@ class StreamsTest(AttackCase):
         calls = [self.stub("ArrayService", channel).PutArray.future(silence(), metadata=EVIL) for _ in range(STREAMS)]
         time.sleep(0.5)
         calm = [("stride-tenant", "calm")]
-        session = self.stub("SessionService").CreateSession(self.sessions.CreateSessionRequest(), metadata=calm).session.name
+        session = (
+            self.stub("SessionService").CreateSession(self.sessions.CreateSessionRequest(), metadata=calm).session.name
+        )
         spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_INT8, shape=[4])
         header = self.array_service.PutArrayRequest.Header(parent=session, array_id="1", spec=spec)
         messages = [self.array_service.PutArrayRequest(header=header), self.array_service.PutArrayRequest(data=b"abcd")]
@@ -118,11 +122,15 @@ class StreamsTest(AttackCase):
         del calls
         self.stub("SessionService").DeleteSession(self.sessions.DeleteSessionRequest(name=session), metadata=calm)
 
-    def test_watches_that_nobody_reads(self):
+    def test_unread_device_watches(self):
         request = self.devices.WatchDevicesRequest(interval={"nanos": 50000000})
         def work(deadline):
             channels = [self.new_channel() for _ in range(2)]
-            calls = [self.stub("DeviceService", channel).WatchDevices(request, metadata=EVIL) for channel in channels for _ in range(STREAMS)]
+            calls = [
+                self.stub("DeviceService", channel).WatchDevices(request, metadata=EVIL)
+                for channel in channels
+                for _ in range(STREAMS)
+            ]
             time.sleep(max(0, deadline - time.monotonic()))
             for channel in channels:
                 channel.close()
@@ -130,13 +138,17 @@ class StreamsTest(AttackCase):
         self.attack(work)
 
     # --- slow ---
-    def test_downloads_that_nobody_reads(self):
+    def test_unread_downloads(self):
         session = self.session(ttl={"seconds": 300})
         names = []
 
         def work(deadline):
             if not names:
-                list(self.stub("ComputeService").Execute(iter([self.request(session, self.fill(1, 32 * MIB))]), metadata=EVIL))
+                list(
+                    self.stub("ComputeService").Execute(
+                        iter([self.request(session, self.fill(1, 32 * MIB))]), metadata=EVIL
+                    )
+                )
                 names.append(f"{session}/arrays/1")
             channels = [self.new_channel() for _ in range(4)]
             calls = []
@@ -175,14 +187,27 @@ class StreamsTest(AttackCase):
             handle = 0
             while time.monotonic() < deadline:
                 handle += 1
-                request = self.request(session, self.fill(3 * handle), self.add(3 * handle + 1, 3 * handle, 3 * handle), wait=True)
+                request = self.request(
+                    session, self.fill(3 * handle), self.add(3 * handle + 1, 3 * handle, 3 * handle), wait=True
+                )
                 spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_INT8, shape=[MIB])
-                header = self.array_service.PutArrayRequest.Header(parent=session, array_id=str(3 * handle + 2), spec=spec)
-                messages = [self.array_service.PutArrayRequest(header=header), self.array_service.PutArrayRequest(data=bytes(MIB))]
-                calls = [compute.Execute(iter([request]), metadata=EVIL),
-                         compute.Run.future(self.compute.RunRequest(session=session, operation=self.fill(1000000 + handle)), metadata=EVIL),
-                         arrays.PutArray.future(iter(messages), metadata=EVIL),
-                         arrays.FetchArray(self.array_service.FetchArrayRequest(name=f"{session}/arrays/{3 * handle + 1}"), metadata=EVIL)]
+                header = self.array_service.PutArrayRequest.Header(
+                    parent=session, array_id=str(3 * handle + 2), spec=spec
+                )
+                messages = [
+                    self.array_service.PutArrayRequest(header=header),
+                    self.array_service.PutArrayRequest(data=bytes(MIB)),
+                ]
+                calls = [
+                    compute.Execute(iter([request]), metadata=EVIL),
+                    compute.Run.future(
+                        self.compute.RunRequest(session=session, operation=self.fill(1000000 + handle)), metadata=EVIL
+                    ),
+                    arrays.PutArray.future(iter(messages), metadata=EVIL),
+                    arrays.FetchArray(
+                        self.array_service.FetchArrayRequest(name=f"{session}/arrays/{3 * handle + 1}"), metadata=EVIL
+                    ),
+                ]
                 time.sleep(generator.choice((0, 0.0002, 0.001, 0.004)))
                 generator.shuffle(calls)
                 for a_call in calls:
@@ -194,7 +219,7 @@ class StreamsTest(AttackCase):
             self.close_session(session)
         self.attack(work)
 
-    def test_clients_that_are_killed(self):
+    def test_killed_clients(self):
         def work(deadline):
             sessions = [self.session() for _ in range(2)]
             support = os.path.dirname(stubs.__file__)
@@ -208,25 +233,37 @@ class StreamsTest(AttackCase):
                 client.send_signal(signal.SIGKILL)
                 client.wait()
                 client.stdout.close()
-        # Nobody deletes their sessions: these expire, and what had arrived goes with them.
+        # No client deletes the sessions: they expire with their partial uploads.
         self.attack(work)
 
-    def test_a_handle_made_by_many(self):
+    def test_concurrent_creation_of_one_handle(self):
         """One of all streams that want it gets it."""
         def work(deadline):
             session = self.session()
             channels = [self.new_channel() for _ in range(4)]
-            calls = [self.stub("ComputeService", channel).Execute(iter([self.request(session, self.fill(1))]), metadata=EVIL)
-                     for channel in channels for _ in range(8)]
+            calls = [
+                self.stub("ComputeService", channel).Execute(iter([self.request(session, self.fill(1))]), metadata=EVIL)
+                for channel in channels
+                for _ in range(8)
+            ]
             codes = [reply.results[0].status.code for replies in calls for reply in replies]
             self.assertEqual(len(codes), 32)
             self.assertEqual(codes.count(0), 1)
             # And taken away while others use it.
-            release = self.compute.ExecuteRequest(session=session, commands=[
-                self.compute.Command(release=self.compute.Release(handles=[1])), self.compute.Command(operation=self.fill(1)),
-                self.compute.Command(operation=self.add(2)), self.compute.Command(release=self.compute.Release(handles=[2])),
-                self.compute.Command(fetch=self.compute.Fetch(handle=1))] * 20)
-            calls = [self.stub("ComputeService", channel).Execute(iter([release]), metadata=EVIL) for channel in channels]
+            release = self.compute.ExecuteRequest(
+                session=session,
+                commands=[
+                    self.compute.Command(release=self.compute.Release(handles=[1])),
+                    self.compute.Command(operation=self.fill(1)),
+                    self.compute.Command(operation=self.add(2)),
+                    self.compute.Command(release=self.compute.Release(handles=[2])),
+                    self.compute.Command(fetch=self.compute.Fetch(handle=1)),
+                ]
+                * 20,
+            )
+            calls = [
+                self.stub("ComputeService", channel).Execute(iter([release]), metadata=EVIL) for channel in channels
+            ]
             for replies in calls:
                 self.assertEqual(sum(len(reply.results) for reply in replies), 100)
             for channel in channels:
@@ -238,15 +275,19 @@ class StreamsTest(AttackCase):
         def work(deadline):
             while time.monotonic() < deadline:
                 session = self.session()
-                calls = [self.stub("ComputeService").Execute(
-                    iter([self.request(session, *[self.fill(100 * i + j) for j in range(1, 20)], wait=True)]), metadata=EVIL)
-                    for i in range(4)]
+                calls = [
+                    self.stub("ComputeService").Execute(
+                        iter([self.request(session, *[self.fill(100 * i + j) for j in range(1, 20)], wait=True)]),
+                        metadata=EVIL,
+                    )
+                    for i in range(4)
+                ]
                 self.close_session(session)
                 for replies in calls:
                     self.code_of(lambda: list(replies))
         self.attack(work)
 
-    def test_jobs_watched_by_nobody(self):
+    def test_unread_job_watches(self):
         def work(deadline):
             jobs = self.stub("JobService")
             names = []

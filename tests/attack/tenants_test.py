@@ -18,7 +18,7 @@ STOP_SECONDS = 45
 
 
 class CrowdTest(unittest.TestCase):
-    def test_a_tenant_too_many_takes_nothing_from_the_others(self):
+    def test_tenant_above_the_limit_does_not_affect_other_tenants(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         stubs.make(folder.name)

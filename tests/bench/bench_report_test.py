@@ -26,7 +26,14 @@ def times(median, p99=None):
 
 
 def row(id, ours, baseline=None, **fields):
-    return Row(id, f"what {id} is", times(ours), "the other" if baseline else "", times(baseline) if baseline else None, **fields)
+    return Row(
+        id,
+        f"what {id} is",
+        times(ours),
+        "the other" if baseline else "",
+        times(baseline) if baseline else None,
+        **fields,
+    )
 
 
 class RowTest(unittest.TestCase):
@@ -36,7 +43,9 @@ class RowTest(unittest.TestCase):
         self.assertEqual(Times.of(range(1, 1001)).p99_s, 991)
 
     def test_ratios_of_the_least_times_and_without_the_call(self):
-        one = Row("peer/x/numpy/cpu:0", "x", Times(5e-4, 9e-4, 4e-4, 7), "NumPy", Times(2e-4, 3e-4, 1e-4, 7), call_s=3e-4)
+        one = Row(
+            "peer/x/numpy/cpu:0", "x", Times(5e-4, 9e-4, 4e-4, 7), "NumPy", Times(2e-4, 3e-4, 1e-4, 7), call_s=3e-4
+        )
         self.assertAlmostEqual(one.ratio, 2.5)
         self.assertAlmostEqual(one.least_ratio, 4)
         self.assertAlmostEqual(one.loop_ratio, 1)
@@ -44,16 +53,24 @@ class RowTest(unittest.TestCase):
         self.assertIsNone(row("alone/cpu:0", 1e-4).loop_ratio)
 
     def test_rows_survive_the_file(self):
-        rows = [row("run/unix/cpu:0", 2e-4, 1e-4, bytes=12, limit_s=1e-5, limit_name="a copy"), row("alone/cpu:0", 1e-3)]
+        rows = [
+            row("run/unix/cpu:0", 2e-4, 1e-4, bytes=12, limit_s=1e-5, limit_name="a copy"),
+            row("alone/cpu:0", 1e-3),
+        ]
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.json"
             Result(rows, {"cpu:0": "some processor"}, ["CuPy: not here"]).write(path)
             back = Result.read(path)
             self.assertEqual(json.loads(path.read_text())["rows"][0]["ratio"], 2)
-        self.assertEqual((back.rows, back.devices, back.missing), (rows, {"cpu:0": "some processor"}, ["CuPy: not here"]))
+        self.assertEqual(
+            (back.rows, back.devices, back.missing), (rows, {"cpu:0": "some processor"}, ["CuPy: not here"])
+        )
 
     def test_google_benchmark_is_read_without_its_aggregates(self):
-        turns = [{"run_type": "iteration", "run_name": "BM_Spawn/real_time", "real_time": one, "time_unit": "us"} for one in (3.0, 1.0, 2.0)]
+        turns = [
+            {"run_type": "iteration", "run_name": "BM_Spawn/real_time", "real_time": one, "time_unit": "us"}
+            for one in (3.0, 1.0, 2.0)
+        ]
         turns.append({"run_type": "aggregate", "run_name": "BM_Spawn/real_time", "real_time": 99.0, "time_unit": "us"})
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.json"
@@ -79,7 +96,12 @@ class Device:
 
 class DeviceTest(unittest.TestCase):
     def test_devices_are_called_by_kind_and_place(self):
-        devices = [Device("devices/GPU-1f", "cuda", "H200"), Device("devices/cpu:0", "cpu"), Device("devices/GPU-0a", "cuda"), Device("devices/cpu:1", "cpu")]
+        devices = [
+            Device("devices/GPU-1f", "cuda", "H200"),
+            Device("devices/cpu:0", "cpu"),
+            Device("devices/GPU-0a", "cuda"),
+            Device("devices/cpu:1", "cpu"),
+        ]
         self.assertEqual(list(labels(devices).values()), ["cuda:0", "cpu:0", "cuda:1", "cpu:1"])
         self.assertEqual(labels(devices)["devices/GPU-0a"], "cuda:1")
         self.assertEqual(next(iter(models(devices).items())), ("cuda:0", "H200"))
@@ -142,9 +164,17 @@ class TargetTest(unittest.TestCase):
             ("peer/trigonometric_in_a_row/cupy", 1.01, False),
         ):
             self.assertIs(self.met(row(f"{id}/cuda:0", ours, 1.0)), met, id)
-        for id, limit, met in (("choose", 0.9, True), ("multiply_add", 0.89, False), ("matvec", 0.95, True), ("matvec", 0.94, False)):
+        for id, limit, met in (
+            ("choose", 0.9, True),
+            ("multiply_add", 0.89, False),
+            ("matvec", 0.95, True),
+            ("matvec", 0.94, False),
+        ):
             self.assertIs(self.met(row(f"device/{id}/cuda:0", 1.0, limit, limit_s=limit)), met, id)
-        for id in ("peer/matmul_float32/cupy", "peer/add/numpy", "peer/matvec/numpy", "peer/trigonometric/cupy", "device/trigonometric", "device/sum"):
+        for id in (
+            "peer/matmul_float32/cupy", "peer/add/numpy", "peer/matvec/numpy", "peer/trigonometric/cupy",
+            "device/trigonometric", "device/sum",
+        ):
             self.assertIsNone(target_of(row(f"{id}/cuda:0", 1, 1)), id)
 
     def test_a_row_without_the_number_is_not_judged(self):
@@ -168,7 +198,10 @@ class TableTest(unittest.TestCase):
         rows = [row("run/unix/cpu:0", 3e-4, 1e-4), row("run/tcp/cpu:0", 3e-4, 1e-4), row("compile_cached/cpu:0", 1e-5)]
         lines = table(rows).splitlines()
         self.assertEqual(len(lines), 4)
-        self.assertRegex(lines[1], r"what run/unix/cpu:0 is +300\.0 us +300\.0 us +the other: 100\.0 us +100\.0 us +3\.00 +ratio <= 1\.5 +NO$")
+        self.assertRegex(
+            lines[1],
+            r"what run/unix/cpu:0 is +300\.0 us +300\.0 us +the other: 100\.0 us +100\.0 us +3\.00 +ratio <= 1\.5 +NO$",
+        )
         self.assertRegex(lines[2], r"3\.00$")
         self.assertRegex(lines[3], r"<= 1 ms +yes$")
         self.assertEqual(summary(rows), "3 rows, 2 with a target, 1 of them met")
@@ -190,7 +223,10 @@ class ShowTest(unittest.TestCase):
 
 def part(name, script, **fields):
     """A benchmark that is a shell script: $1 is the file for its rows."""
-    return Part(name, lambda bin, rows, quick: [str(bin / name), str(rows), "quick" if quick else "full"], **fields), script
+    return (
+        Part(name, lambda bin, rows, quick: [str(bin / name), str(rows), "quick" if quick else "full"], **fields),
+        script,
+    )
 
 
 class RunTest(unittest.TestCase):
@@ -206,12 +242,19 @@ class RunTest(unittest.TestCase):
             path.write_text(f"#!/bin/sh\n{script}\n")
             os.chmod(path, stat.S_IRWXU)
         output = StringIO()
-        with mock.patch.object(report, "PARTS", [one for one, _ in parts]), redirect_stdout(output), redirect_stderr(output):
+        with (
+            mock.patch.object(report, "PARTS", [one for one, _ in parts]),
+            redirect_stdout(output),
+            redirect_stderr(output),
+        ):
             code = report.main([str(build), *words])
         path = build / "bench" / "bench.json"
         return code, output.getvalue(), json.loads(path.read_text()) if path.exists() else None
 
-    ROW = """printf '{"devices": {"cpu:0": "p"}, "rows": [{"id": "%s/cpu:0", "what": "%s", "ours": {"median_s": 1e-3, "p99_s": 2e-3, "min_s": 1e-3, "count": 3}}]}' $0 $2 > $1"""
+    ROW = (
+        """printf '{"devices": {"cpu:0": "p"}, "rows": [{"id": "%s/cpu:0", "what": "%s", """
+        """"ours": {"median_s": 1e-3, "p99_s": 2e-3, "min_s": 1e-3, "count": 3}}]}' $0 $2 > $1"""
+    )
 
     def test_rows_of_all_parts_come_together(self):
         code, said, content = self.run_report([part("one", self.ROW), part("two", self.ROW)])
@@ -229,7 +272,12 @@ class RunTest(unittest.TestCase):
         self.assertEqual([one["what"] for one in content["rows"]], ["quick"])
 
     def test_a_part_that_fails_is_named_and_the_others_stay(self):
-        parts = [part("bad", "echo this went wrong; exit 3"), part("silent", "true"), part("garbage", "echo '{' > $1"), part("good", self.ROW)]
+        parts = [
+            part("bad", "echo this went wrong; exit 3"),
+            part("silent", "true"),
+            part("garbage", "echo '{' > $1"),
+            part("good", self.ROW),
+        ]
         code, said, content = self.run_report(parts)
         self.assertEqual(code, 1)
         self.assertEqual(len(content["rows"]), 1)

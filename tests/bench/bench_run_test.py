@@ -1,4 +1,4 @@
-"""ci/bench as a stranger runs it, small and quick: every part ends well, and all rows stand in one table and one file."""
+"""ci/bench as a user runs it, small and quick: every part succeeds, and all rows are in one table and one file."""
 
 import json
 import os
@@ -21,7 +21,10 @@ class BenchRunTest(unittest.TestCase):
         self.assertEqual(content["failed"], {}, run.stdout)
         device = next(iter(content["devices"]))
         ids = {row["id"] for row in content["rows"]}
-        for id in ("run/unix", "compile_cached", "kernel_cold", "clients/10", "peer/trigonometric/numpy", "python_chain/x___1", "python_program/call"):
+        for id in (
+            "run/unix", "compile_cached", "kernel_cold", "clients/10", "peer/trigonometric/numpy",
+            "python_chain/x___1", "python_program/call",
+        ):
             self.assertIn(f"{id}/{device}", ids)
         self.assertTrue(any(id.startswith("peer/trigonometric_in_a_row/") and id.endswith(device) for id in ids), ids)
         if device.startswith("cpu"):

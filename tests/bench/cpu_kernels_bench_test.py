@@ -5,7 +5,8 @@ import os
 import program_case
 
 _NAMES = (
-    "add expression elu saxpy_grid_stride block_reduce block_reduce_in_order shuffle_reduce grid_reduce histogram_shared "
+    "add expression elu saxpy_grid_stride block_reduce block_reduce_in_order shuffle_reduce grid_reduce "
+    "histogram_shared "
     "histogram_global tiled_product tiled_product_by_rows naive_product local_array window byte_table early_exit "
     "color_wheel matmul_float32 matmul_float64"
 ).split()

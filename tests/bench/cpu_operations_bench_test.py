@@ -5,7 +5,12 @@ import os
 import program_case
 
 _NAMES = [
-    *(f"{function}{layout}_{type}" for type in ("float32", "float64", "int32") for function in ("sum", "max", "argmax") for layout in ("", "_rows", "_columns")),
+    *(
+        f"{function}{layout}_{type}"
+        for type in ("float32", "float64", "int32")
+        for function in ("sum", "max", "argmax")
+        for layout in ("", "_rows", "_columns")
+    ),
     *(f"sum_short_rows_{type}" for type in ("float32", "float64", "int32")),
     *(f"{product}_{type}" for type in ("float32", "float64") for product in ("matvec", "vecmat", "vecdot")),
     *(f"matmul_{side}_{type}" for side in (64, 128, 256, 512) for type in ("float32", "float64")),

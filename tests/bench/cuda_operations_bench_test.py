@@ -1,4 +1,4 @@
-"""cuda_operations_bench runs, checks its own results and reports every row; without a GPU it says so.
+"""cuda_operations_bench runs, checks its own results and reports every row; without a GPU it reports that.
 Where it was built with CUB, every other row has a plan that compiles, with or without a GPU."""
 
 import pathlib
@@ -19,9 +19,9 @@ _PRODUCTS = [
     "matmul_3000_by_its_transpose_float32",
     *(f"matmul_{side}_{type}" for side in (512, 1024) for type in ("float32", "float64")),
 ]
-# Next to the driver's copy, which is their limit.
+# Compared with the driver's copy, which is their limit.
 _BOUND_BY_MEMORY = ["add", "multiply_add", "choose", "trigonometric", "matvec"]
-# Next to the toolkit's libraries, by key of bench/peers/workloads.py.
+# Compared with the toolkit's libraries, by key of bench/peers/workloads.py.
 _ROUTINES = [
     "complex_product", "pair_differences", "exp_float64", "row_broadcast",
     "sum", "max_int32", "argmax", "argmax_axis1", "sum_axis1", "sum_axis0", "sum_of_squares",
@@ -35,7 +35,7 @@ _ROUTINES = [
     "normal", "uniform", "integers", "permutation",
     "vecmat", "dot", "matmul_batch", "product_int8_256", "cholesky_512", "cholesky_batch", "solve_512", "solve_batch",
 ]  # fmt: skip
-# Rows of large matrices, which --quick leaves out.
+# Rows of large matrices, which --quick omits.
 _LARGE = ["product_int8_1024", "product_int8_4096", "cholesky_4096", "solve_2048"]
 _NO_CUB = "rows next to CUB: built without nvcc"
 

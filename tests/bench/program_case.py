@@ -12,10 +12,12 @@ class ProgramCase(unittest.TestCase):
     program = ""
 
     def run_program(self, *arguments):
-        """What it printed, and what it wrote as JSON."""
+        """Returns the program's output and its JSON."""
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "rows.json"
-            run = subprocess.run([self.program, *arguments, f"--json={path}"], capture_output=True, text=True, timeout=280)
+            run = subprocess.run(
+                [self.program, *arguments, f"--json={path}"], capture_output=True, text=True, timeout=280
+            )
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
             return run.stdout, json.loads(path.read_text())
 

@@ -8,7 +8,11 @@ import tempfile
 import unittest
 
 _COMPARED = (
-    [f"{name}/{transport}/{{device}}" for name in ("run", "chain", "program", "program_call", "stream_compute", "stream_fetch") for transport in ("unix", "tcp")]
+    [
+        f"{name}/{transport}/{{device}}"
+        for name in ("run", "chain", "program", "program_call", "stream_compute", "stream_fetch")
+        for transport in ("unix", "tcp")
+    ]
     + [
         f"{name}/{transport}/{{device}}/{streams}"
         for name in ("upload", "download", "upload_memcpy", "download_memcpy")
@@ -22,11 +26,21 @@ _COMPARED = (
         for way in ("up", "down")
         for against in againsts
     ]
-    + [f"{name}/{{device}}" for name in ("fair_throughput", "fair_part", "fair_quiet", "fair_quiet_two", "fair_cost", "fair_quiet_rush", "fair_quiet_uploads", "fair_quiet_jobs")]
+    + [
+        f"fair_{name}/{{device}}"
+        for name in ("throughput", "part", "quiet", "quiet_two", "cost", "quiet_rush", "quiet_uploads", "quiet_jobs")
+    ]
     + [f"{name}/{{device}}{suffix}" for name in ("expression", "sum") for suffix in ("", "/device")]
     + [f"{name}_cold/{{device}}" for name in ("compile", "kernel")]
 )  # fmt: skip
-_ALONE = [f"{name}/{{device}}" for name in ("compile_cached", "kernel_cached", *(f"run_{part}/{transport}" for part in ("before", "inside", "after") for transport in ("unix", "tcp")))]
+_ALONE = [
+    f"{name}/{{device}}"
+    for name in (
+        "compile_cached",
+        "kernel_cached",
+        *(f"run_{part}/{transport}" for part in ("before", "inside", "after") for transport in ("unix", "tcp")),
+    )
+]
 
 
 class ServiceBenchTest(unittest.TestCase):
@@ -42,7 +56,12 @@ class ServiceBenchTest(unittest.TestCase):
         self.assertTrue(devices, run.stdout)
         expected = {id.format(device=device) for id in _COMPARED + _ALONE for device in devices}
         # Two devices of one kind: this machine's, or CPU devices made for it.
-        expected |= {f"tenants/{who}/{device}" for who in ("one", "two") for device in ("cuda:0", "cpu:0") if f"tenants/two/{device}" in rows}
+        expected |= {
+            f"tenants/{who}/{device}"
+            for who in ("one", "two")
+            for device in ("cuda:0", "cpu:0")
+            if f"tenants/two/{device}" in rows
+        }
         self.assertTrue(any(id.startswith("tenants/two/") for id in rows))
         if any(id.startswith("shared_up_dma/") for id in rows):  # a GPU is here
             expected |= {id for id in rows if "_dma/" in id}

@@ -1,7 +1,8 @@
-"""Writes accuracy.case: elementary functions over the whole range of their types, beside values that mpmath computed to as many bits as it takes.
-Run by hand; README.md has the format. Needs numpy and mpmath.
+"""Writes accuracy.case: elementary functions over the whole range of their types, with values that mpmath
+computed to as many bits as needed. Run by hand; README.md has the format. Needs numpy and mpmath.
 
-The bounds are what is promised: 4 units in the last place of the true value for float32, 2 for float64; float16 is computed in float32.
+The bounds are the documented ones: 4 units in the last place for float32, 2 for float64; float16 is computed
+in float32.
 """
 import fractions
 import math
@@ -30,7 +31,8 @@ UNARY = {
     "arccos": (mpmath.acos, (-1, 1)), "arccosh": (mpmath.acosh, (1, math.inf)), "arcsin": (mpmath.asin, (-1, 1)),
     "arcsinh": (odd(mpmath.asinh), ANYWHERE), "arctan": (mpmath.atan, ANYWHERE), "arctanh": (mpmath.atanh, (-1, 1)),
     "cbrt": (odd(mpmath.cbrt), ANYWHERE), "cos": (mpmath.cos, ANYWHERE), "cosh": (mpmath.cosh, ANYWHERE),
-    "degrees": (mpmath.degrees, ANYWHERE), "exp": (mpmath.exp, ANYWHERE), "exp2": (lambda x: mpmath.power(2, x), ANYWHERE),
+    "degrees": (mpmath.degrees, ANYWHERE), "exp": (mpmath.exp, ANYWHERE),
+    "exp2": (lambda x: mpmath.power(2, x), ANYWHERE),
     "expm1": (mpmath.expm1, ANYWHERE), "log": (mpmath.log, POSITIVE), "log10": (mpmath.log10, POSITIVE),
     "log1p": (mpmath.log1p, (-1, math.inf)), "log2": (lambda x: mpmath.log(x) / mpmath.ln2, POSITIVE),
     "radians": (mpmath.radians, ANYWHERE), "sin": (mpmath.sin, ANYWHERE), "sinh": (odd(mpmath.sinh), ANYWHERE),
@@ -53,14 +55,15 @@ def rounded(value, dtype):
     if length + exponent > 1100:
         return -math.inf if sign else math.inf
     unit = max(length + exponent - bits, least)
-    units = round(fractions.Fraction(int(mantissa)) * fractions.Fraction(2) ** (exponent - unit))  # Python's rounds to even
+    # Python's round() rounds ties to even.
+    units = round(fractions.Fraction(int(mantissa)) * fractions.Fraction(2) ** (exponent - unit))
     exact = units * fractions.Fraction(2) ** unit
     result = math.inf if exact > float(np.finfo(dtype).max) else float(exact)
     return -result if sign else result
 
 
 def rest_of(value, result, dtype):
-    """What rounding took, in units in the last place of the result."""
+    """The rounding error, in units in the last place of the result."""
     if math.isinf(result):
         return 0.0
     bits, least = PRECISION[dtype]
@@ -69,13 +72,18 @@ def rest_of(value, result, dtype):
 
 
 def points(dtype, low, high, count):
-    """Every magnitude that the type has, denormals too, then the usual ones, then the neighbours of where functions turn."""
+    """Every magnitude of the type, including denormals, then common values, then the neighbours of critical points."""
     info = np.finfo(dtype)
     smallest, largest = math.log2(float(info.smallest_subnormal)), math.log2(float(info.max))
     signs = RANDOM.choice([-1.0, 1.0], count)
     everywhere = signs * np.exp2(RANDOM.uniform(smallest, largest - 1e-3, count))
-    usual = np.concatenate([RANDOM.normal(0, 3, count // 2), RANDOM.uniform(-1, 1, count // 2), RANDOM.uniform(-90, 90, count // 4)])
-    turns = [0.5, 1, math.pi / 4, math.pi / 2, math.pi, 3 * math.pi, 22, math.log(float(info.max)), largest, math.log(float(info.tiny)), 1e5]
+    usual = np.concatenate(
+        [RANDOM.normal(0, 3, count // 2), RANDOM.uniform(-1, 1, count // 2), RANDOM.uniform(-90, 90, count // 4)]
+    )
+    turns = [
+        0.5, 1, math.pi / 4, math.pi / 2, math.pi, 3 * math.pi, 22, math.log(float(info.max)), largest,
+        math.log(float(info.tiny)), 1e5,
+    ]
     near = [step * turn * (1 + k * float(info.eps)) for turn in turns for k in (-2, 0, 1) for step in (-1, 1)]
     edges = [float(info.smallest_subnormal), float(info.tiny), float(info.tiny) * 0.75, float(info.max)]
     with np.errstate(over="ignore"):
@@ -96,7 +104,9 @@ def case(lines, name, dtype, arguments, values, ulp=None):
     lines.extend("in " + text(values) for values in arguments)
     lines.append("out " + text(results))
     if name not in ("sqrt", "divide"):
-        lines.append("rest " + " ".join(f"{rest_of(value, result, dtype):.3f}" for value, result in zip(values, results)))
+        lines.append(
+            "rest " + " ".join(f"{rest_of(value, result, dtype):.3f}" for value, result in zip(values, results))
+        )
     lines.append("")
 
 
@@ -112,15 +122,21 @@ def main():
             if name == "power":  # where results are not all zero or infinite
                 x = np.abs(x)
                 with np.errstate(all="ignore"):
-                    y[:180] = (RANDOM.uniform(-1.05, 1.05, 180) * math.log2(float(np.finfo(dtype).max)) / np.log2(x[:180].astype(np.float64))).astype(dtype)
+                    y[:180] = (
+                        RANDOM.uniform(-1.05, 1.05, 180)
+                        * math.log2(float(np.finfo(dtype).max))
+                        / np.log2(x[:180].astype(np.float64))
+                    ).astype(dtype)
                     keep = np.isfinite(y) & (np.abs(y.astype(np.float64) * np.log2(x.astype(np.float64))) < 3000)
                 x, y = x[keep], y[keep]
-            if name == "hypot":  # of like size too
+            if name == "hypot":  # also operands of similar size
                 with np.errstate(over="ignore"):
                     y[:120] = x[:120] * RANDOM.uniform(0.1, 2, 120).astype(dtype)
                 keep = np.isfinite(y)
                 x, y = x[keep], y[keep]
-            case(lines, name, dtype, [x, y], [function(mpmath.mpf(float(a)), mpmath.mpf(float(b))) for a, b in zip(x, y)])
+            case(
+                lines, name, dtype, [x, y], [function(mpmath.mpf(float(a)), mpmath.mpf(float(b))) for a, b in zip(x, y)]
+            )
     for name, (ulp, (low, high), found) in CLOSER.items():
         arguments = np.concatenate([np.linspace(low, high, 302)[1:-1], found, np.negative(found)])
         case(lines, name, "float64", [arguments], [UNARY[name][0](mpmath.mpf(float(x))) for x in arguments], ulp)

@@ -1,6 +1,8 @@
-"""Writes ufunc.case: expected results of every ufunc with one output, from NumPy. Run by hand; README.md has the format.
+"""Writes ufunc.case: expected results of every ufunc with one output, from NumPy. Run by hand; README.md has the
+format.
 
-Real functions that are not exact are evaluated in the next wider type, so that NumPy's own last-place errors do not count.
+Real functions that are not exact are evaluated in the next wider type, so that NumPy's own last-place errors do not
+count.
 """
 import pathlib
 import warnings
@@ -16,11 +18,16 @@ SKIPPED = {"divmod", "frexp", "modf", "isnat", "matmul", "matvec", "vecdot", "ve
 # Units in the last place beyond which a result is wrong. Not named: exact.
 INEXACT = {
     name: 3
-    for name in "arccos arccosh arcsin arcsinh arctan arctanh cos cosh exp exp2 expm1 log log10 log1p log2 sin sinh tan tanh "
-    "cbrt power float_power arctan2 hypot logaddexp logaddexp2 degrees radians deg2rad rad2deg".split()
+    for name in "arccos arccosh arcsin arcsinh arctan arctanh cos cosh exp exp2 expm1 log log10 log1p log2 "
+    "sin sinh tan tanh cbrt power float_power arctan2 hypot logaddexp logaddexp2 degrees radians deg2rad "
+    "rad2deg".split()
 }
 INEXACT.update(logaddexp=16, logaddexp2=16)  # near zero the logarithm cancels the larger argument
-COMPLEX_INEXACT = dict({name: 12 for name in INEXACT}, sqrt=4, divide=4, reciprocal=4, sign=3, absolute=2, multiply=2, square=2, power=150, float_power=150, arccosh=16, arccos=16, arcsin=16, arcsinh=16)
+COMPLEX_INEXACT = dict(
+    {name: 12 for name in INEXACT},
+    sqrt=4, divide=4, reciprocal=4, sign=3, absolute=2, multiply=2, square=2, power=150, float_power=150,
+    arccosh=16, arccos=16, arcsin=16, arcsinh=16,
+)
 RANDOM = np.random.default_rng(20)
 
 
@@ -29,11 +36,16 @@ def specials(dtype):
         return [False, True]
     if dtype in INTS:
         info = np.iinfo(dtype)
-        return [0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min + 1] + ([-1, -2, -3, -7] if info.min < 0 else [])
+        return [0, 1, 2, 3, 7, 100, info.max, info.max - 1, info.min, info.min + 1] + (
+            [-1, -2, -3, -7] if info.min < 0 else []
+        )
     if dtype in FLOATS:
         info = np.finfo(dtype)
-        return [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 2.0, 3.0, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny,
-                info.smallest_subnormal, -info.smallest_subnormal, info.tiny * 0.75, 10.0, -7.25, 0.1, 100.0]
+        return [
+            0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -2.5, 2.0, 3.0, np.inf, -np.inf, np.nan, info.max, -info.max,
+            info.tiny, info.smallest_subnormal, -info.smallest_subnormal, info.tiny * 0.75, 10.0, -7.25, 0.1,
+            100.0,
+        ]
     return [0, 1, -1, 1j, -1j, 1 + 1j, -2 + 0.5j, 3 - 4j, 0.25 - 0.125j, -0.5 - 3j, 10 + 20j]
 
 
@@ -44,7 +56,14 @@ def randoms(dtype, count):
         info = np.iinfo(dtype)
         return list(RANDOM.integers(info.min, info.max, count, endpoint=True, dtype=dtype))
     if dtype in FLOATS:
-        return list(np.concatenate([RANDOM.normal(0, 3, count // 2), RANDOM.normal(0, 1, count - count // 2) * 10.0 ** RANDOM.integers(-4, 4, count - count // 2)]))
+        return list(
+            np.concatenate(
+                [
+                    RANDOM.normal(0, 3, count // 2),
+                    RANDOM.normal(0, 1, count - count // 2) * 10.0 ** RANDOM.integers(-4, 4, count - count // 2),
+                ]
+            )
+        )
     return list(RANDOM.normal(0, 2, count) + 1j * RANDOM.normal(0, 2, count))
 
 
@@ -67,7 +86,12 @@ def expected(function, arguments, result_type):
     kind = arguments[0].dtype.name
     if kind in WIDER and result_type in WIDER and function.__name__ in INEXACT:
         return function(*[a.astype(WIDER[kind]) for a in arguments]).astype(result_type)
-    if kind in COMPLEX and function.__name__ != "conjugate" and result_type != "bool" and function.__name__ not in ("maximum", "minimum", "fmax", "fmin"):
+    if (
+        kind in COMPLEX
+        and function.__name__ != "conjugate"
+        and result_type != "bool"
+        and function.__name__ not in ("maximum", "minimum", "fmax", "fmin")
+    ):
         wide = function(*[a.astype(np.clongdouble) for a in arguments])
         return wide.astype(result_type)
     return function(*arguments)
@@ -91,7 +115,9 @@ def text_of(array):
 
 
 def case(lines, name, arguments, result, ulp):
-    lines.append("case {} {} -> {} ulp {}".format(name, " ".join(a.dtype.name for a in arguments), result.dtype.name, ulp))
+    lines.append(
+        "case {} {} -> {} ulp {}".format(name, " ".join(a.dtype.name for a in arguments), result.dtype.name, ulp)
+    )
     lines.extend(("in " + text_of(a)).rstrip() for a in arguments)
     lines.append(("out " + text_of(result)).rstrip())
     lines.append("")
@@ -122,7 +148,8 @@ def add_cases(lines, name):
         want = expected(function, arguments, np.dtype(result).name)
         keep = np.ones(want.shape, bool)
         if dtypes[0] in COMPLEX and tolerance(name, dtypes, np.dtype(result).name):
-            keep = np.isfinite(want) & (np.abs(want) < 1e30)  # special values of complex functions differ between C libraries
+            # Special values of complex functions differ between C libraries.
+            keep = np.isfinite(want) & (np.abs(want) < 1e30)
         if name in ("maximum", "minimum", "fmax", "fmin"):  # which zero wins is not said
             keep &= ~((arguments[0] == 0) & (arguments[1] == 0))
         case(lines, name, [a[keep] for a in arguments], want[keep], tolerance(name, dtypes, np.dtype(result).name))
@@ -135,13 +162,19 @@ def to_bfloat16(values):
     mantissa, exponent = np.frexp(wide)
     bits = np.minimum(8, exponent + 133)  # fewer for denormals
     rounded = np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits)
-    return np.where(np.abs(rounded) >= 2.0**128, np.copysign(np.inf, wide), np.where(np.isfinite(wide), rounded, wide)).astype(np.float32)
+    return np.where(
+        np.abs(rounded) >= 2.0**128, np.copysign(np.inf, wide), np.where(np.isfinite(wide), rounded, wide)
+    ).astype(np.float32)
 
 
 # NumPy has no bfloat16: float64 stands in, rounded once. Zero where IEEE 754 asks for the nearest.
 BFLOAT16_UNARY = {name: 1 for name in "cos sin tan exp exp2 expm1 log log2 log1p sinh cosh tanh arctan cbrt".split()}
-BFLOAT16_UNARY.update({name: 0 for name in "negative absolute square sqrt floor ceil trunc rint sign reciprocal".split()})
-BFLOAT16_BINARY = ("add", "subtract", "multiply", "divide", "fmod", "copysign", "less", "less_equal", "equal", "not_equal")
+BFLOAT16_UNARY.update(
+    {name: 0 for name in "negative absolute square sqrt floor ceil trunc rint sign reciprocal".split()}
+)
+BFLOAT16_BINARY = (
+    "add", "subtract", "multiply", "divide", "fmod", "copysign", "less", "less_equal", "equal", "not_equal",
+)
 
 
 def add_bfloat16(lines):
@@ -152,8 +185,13 @@ def add_bfloat16(lines):
         lines.extend(["out " + text_of(result), ""])
 
     random = np.random.default_rng(21)
-    edges = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, np.inf, -np.inf, np.nan, 3.3895314e38, 2.0**-126, 2.0**-133, -3 * 2.0**-133, 256.0, 257.0, 0.1, 100.0]
-    values = to_bfloat16(np.concatenate([edges, random.normal(0, 3, 60), random.normal(0, 1, 30) * 10.0 ** random.integers(-4, 4, 30)]))
+    edges = [
+        0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, np.inf, -np.inf, np.nan, 3.3895314e38, 2.0**-126, 2.0**-133,
+        -3 * 2.0**-133, 256.0, 257.0, 0.1, 100.0,
+    ]
+    values = to_bfloat16(
+        np.concatenate([edges, random.normal(0, 3, 60), random.normal(0, 1, 30) * 10.0 ** random.integers(-4, 4, 30)])
+    )
     for name, ulp in sorted(BFLOAT16_UNARY.items()):
         text(name, [values], to_bfloat16(getattr(np, name)(values.astype(np.float64))), ulp)
     left, right = (grid.ravel() for grid in np.meshgrid(values[:18], values[:18], indexing="ij"))
@@ -175,7 +213,11 @@ def main():
         mask = np.arange(a.size) % 3 == 0
         case(lines, "where", [mask, a, b[::-1]], np.where(mask, a, b[::-1]), 0)
         if dtype not in COMPLEX:
-            low, high = np.sort(np.array(specials(dtype)).astype(dtype))[[1, -2]] if dtype not in FLOATS else np.array([-1.25, 2.5], dtype)
+            low, high = (
+                np.sort(np.array(specials(dtype)).astype(dtype))[[1, -2]]
+                if dtype not in FLOATS
+                else np.array([-1.25, 2.5], dtype)
+            )
             low, high = np.full(a.shape, low), np.full(a.shape, high)
             case(lines, "clip", [a, low, high], np._core.umath.clip(a, low, high), 0)
     add_bfloat16(lines)

@@ -38,7 +38,11 @@ def main():
         lines.append(" ".join(("where", "bool", *combination, result(np.where, ("bool", *combination)))))
     for combination in itertools.product(list(TYPES) + list(WEAK), repeat=2):
         if combination[0] not in WEAK:
-            lines.append(" ".join(("clip", *combination, combination[1], result(np._core.umath.clip, (*combination, combination[1])))))
+            lines.append(
+                " ".join(
+                    ("clip", *combination, combination[1], result(np._core.umath.clip, (*combination, combination[1])))
+                )
+            )
     path = pathlib.Path(__file__).with_name("promotion.txt")
     path.write_text("\n".join(lines) + "\n")
 

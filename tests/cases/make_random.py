@@ -1,8 +1,8 @@
-"""Writes tests/conformance/device/random_answers.h: random numbers as the contract defines them, step by step in Python.
+"""Writes tests/conformance/device/random_answers.h: random numbers as the contract defines them, step by step
+in Python.
 
-The generators are checked against their authors' known answers, and the normal quantiles against the standard library's.
-Run by hand:
-python3 tests/cases/make_random.py
+The generators are checked against their authors' known answers, and the normal quantiles against the standard
+library's. Run by hand: python3 tests/cases/make_random.py
 """
 
 import math
@@ -129,7 +129,7 @@ def numbers(distribution, dtype, source):
     """Each element's bits."""
     if distribution == "bits":
         yield from source if dtype == "uint32" else pairs(source)
-    elif distribution == "integers":  # of [-5, 1000)
+    elif distribution == "integers":  # in [-5, 1000)
         for x in pairs(source):
             yield bits_of(-5 + (x * 1005 >> 64), dtype)
     elif distribution == "uniform":
@@ -185,27 +185,48 @@ def quantile_of_word(word):
     return z
 
 
+def lines_of(answers):
+    """Numbers as the elements of an initializer, four in a line."""
+    texts = [f"{answer:#x}u" for answer in answers]
+    return ",\n      ".join(", ".join(texts[i : i + 4]) for i in range(0, len(texts), 4))
+
+
 def main():
     cases = []
-    keys = [(0, 0, 0), ((1 << 64) - 1, (1 << 64) - 1, (1 << 64) - 1), (0x299F31D0A4093822, 0x85A308D3243F6A88, 0x0370734413198A2E)]
+    keys = [
+        (0, 0, 0),
+        ((1 << 64) - 1, (1 << 64) - 1, (1 << 64) - 1),
+        (0x299F31D0A4093822, 0x85A308D3243F6A88, 0x0370734413198A2E),
+    ]
     for generator in ["PHILOX_4X32", "THREEFRY_2X32"]:
         for key, counter, high in keys:
             if generator == "THREEFRY_2X32":
                 high = 0
                 if key == 0x299F31D0A4093822:
                     key = 0x0370734413198A2E
-            for distribution, dtype in [("bits", "uint32"), ("bits", "uint64"), ("integers", "int32"), ("integers", "int64"), ("uniform", "float16"),
-                                        ("uniform", "float32"), ("uniform", "float64"), ("scaled", "float32"), ("scaled", "float64"),
-                                        ("normal", "float32"), ("normal", "float64")]:
+            for distribution, dtype in [
+                ("bits", "uint32"), ("bits", "uint64"), ("integers", "int32"), ("integers", "int64"),
+                ("uniform", "float16"), ("uniform", "float32"), ("uniform", "float64"), ("scaled", "float32"),
+                ("scaled", "float64"), ("normal", "float32"), ("normal", "float64"),
+            ]:
                 made = numbers(distribution, dtype, stream(generator, key, counter, high))
                 answers = [next(made) for _ in range(12)]
-                cases.append(f'    {{"{generator}", "{distribution}", DType::k{dtype.replace("uint", "UInt").replace("float", "Float").replace("int", "Int") if not dtype.startswith("uint") else dtype.replace("uint", "UInt")},'
-                             f" {key:#x}u, {counter:#x}u, {high:#x}u,\n     {{" + ", ".join(f"{a:#x}u" for a in answers) + "}},")
-    text = ("#pragma once\n\n#include <cstdint>\n#include <vector>\n\n#include \"server/store/dtype.h\"\n\n// Made by tests/cases/make_random.py.\n"
-            "namespace stride::conformance {\n\nstruct RandomAnswer {\n  const char* generator;\n  const char* distribution;\n  DType dtype;\n"
-            "  uint64_t key, counter, counter_high;\n  std::vector<uint64_t> bits;  // of the first elements\n};\n\n"
-            "// clang-format off\ninline const std::vector<RandomAnswer>& RandomAnswers() {\n  static const auto& answers = *new std::vector<RandomAnswer>{\n"
-            + "\n".join(cases) + "\n  };\n  return answers;\n}\n// clang-format on\n\n}  // namespace stride::conformance\n")
+                name = dtype.replace("uint", "UInt") if dtype.startswith("uint") else dtype.capitalize()
+                cases.append(
+                    f'    {{"{generator}", "{distribution}", DType::k{name},'
+                    f" {key:#x}u, {counter:#x}u, {high:#x}u,\n     {{" + lines_of(answers) + "}},"
+                )
+    text = (
+        "#pragma once\n\n#include <cstdint>\n#include <vector>\n\n#include \"server/store/dtype.h\"\n\n// Generated "
+        "by tests/cases/make_random.py.\n"
+        "namespace stride::conformance "
+        "{\n\nstruct RandomAnswer {\n  const char* generator;\n  const char* distribution;\n  DType dtype;\n"
+        "  uint64_t key, counter, counter_high;\n  std::vector<uint64_t> bits;  // the first elements\n};\n\n"
+        "// clang-format off\ninline const std::vector<RandomAnswer>& RandomAnswers() "
+        "{\n  static const auto& answers = *new std::vector<RandomAnswer>{\n"
+        + "\n".join(cases)
+        + "\n  };\n  return answers;\n}\n// clang-format on\n\n}  // namespace stride::conformance\n"
+    )
     (ROOT / "tests/conformance/device/random_answers.h").write_text(text)
 
 

@@ -1,4 +1,5 @@
-"""strided tells its supervisor the truth: READY once it serves, WATCHDOG while it does, STOPPING when it drains, then exit 0.
+"""Notifications of strided to its supervisor: READY once it serves, WATCHDOG while it does, STOPPING when it
+drains, then exit 0.
 
 Usage: notify_test.py STRIDED WORKER_DIR
 """

@@ -1,4 +1,4 @@
-"""What ci/gpu makes of programs that pass, fail, hang, skip everything or upset a sanitizer."""
+"""Verdicts of ci/gpu on programs that pass, fail, hang, skip everything or fail a sanitizer."""
 
 import os
 import pathlib
@@ -55,7 +55,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("PASS    later", summary)
         self.assertIn("gpu: FAIL: 1 passed, 1 failed, 0 skipped", summary)
 
-    def test_hung_program_is_killed_with_what_it_started(self):
+    def test_hung_program_is_killed_with_its_process_group(self):
         mark = self.folder / "mark"
         begin = time.monotonic()
         code, summary = self.run_tests({"hung": f"(sleep 3; touch {mark}) & sleep 100"}, timeout=1.0)
@@ -78,7 +78,9 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("2 tests skipped, none ran", summary)
 
     def test_finding_no_device_is_a_failure(self):
-        code, summary = self.run_tests({"blind": "echo 'no device of kind cuda here';" + _GTEST.format(total=2, passed=2)})
+        code, summary = self.run_tests(
+            {"blind": "echo 'no device of kind cuda here';" + _GTEST.format(total=2, passed=2)}
+        )
         self.assertEqual(code, 1)
         self.assertIn("blind: it found no device", summary)
 
@@ -94,7 +96,7 @@ class GpuCheckTest(unittest.TestCase):
         _, summary = self.run_tests({"measures": "echo 'measured: 5 ms'"})
         self.assertIn("measured: 5 ms", summary)
 
-    def test_no_sanitizer_is_told_loudly(self):
+    def test_missing_sanitizer_is_reported_in_the_summary(self):
         with mock.patch.object(machine, "compute_sanitizer", return_value=None):
             code, summary = self.run_tests({}, part="sanitize")
         self.assertEqual(code, 0)
@@ -107,7 +109,7 @@ class GpuCheckTest(unittest.TestCase):
         self.assertIn("no summary", sanitizer.why_bad("========= COMPUTE-SANITIZER"))
 
     def sanitized(self, report: str) -> tuple[int, str]:
-        """The whole sanitizer part, with a tool that says this of all it runs, and a compute test that starts a worker."""
+        """Runs the sanitizer part, with a tool that gives this report, and a compute test that starts a worker."""
         tool = self.program("tool", f"""
             for word; do case $word in --log-file=*) log=$(echo "${{word#*=}}" | sed "s/%p/$$/");; esac; done
             while case $1 in -*) true;; *) false;; esac; do shift; done
@@ -122,7 +124,9 @@ class GpuCheckTest(unittest.TestCase):
     def test_sanitizer_finds_nothing(self):
         code, summary = self.sanitized("========= ERROR SUMMARY: 0 errors")
         self.assertEqual(code, 0, summary)
-        self.assertIn("PASS    stride-worker-cuda.memcheck: 1 tests of compute_test_cuda, 1 workers without errors", summary)
+        self.assertIn(
+            "PASS    stride-worker-cuda.memcheck: 1 tests of compute_test_cuda, 1 workers without errors", summary
+        )
         self.assertIn("gpu: PASS: 5 passed", summary)
 
     def test_sanitizer_finds_something(self):
@@ -135,7 +139,7 @@ class GpuCheckTest(unittest.TestCase):
         (self.folder / "worker.2.txt").write_text("========= COMPUTE-SANITIZER\n========= ERROR SUMMARY: 0 errors\n")
         self.assertEqual(sanitizer.worker_reports(self.folder, 0), (1, ["worker.1.txt: errors"]))
 
-    def test_only_what_serves_runs_under_the_sanitizer(self):
+    def test_only_the_serving_mode_runs_under_the_sanitizer(self):
         real = self.program("real", 'echo "real $@"')
         tool = self.program("tool", 'echo "tool $@"')
         sanitizer.wrapped_worker(self.folder / "workers", tool, pathlib.Path(real), self.folder)
@@ -146,12 +150,16 @@ class GpuCheckTest(unittest.TestCase):
         }
         self.assertEqual(said["--list"], "real --list\n")
         self.assertEqual(said["--compile"], "real --compile\n")
-        self.assertRegex(said["--serve"], rf"^tool --tool=memcheck .*--log-file={self.folder}/worker.%p.txt {real} --serve\n$")
+        self.assertRegex(
+            said["--serve"], rf"^tool --tool=memcheck .*--log-file={self.folder}/worker.%p.txt {real} --serve\n$"
+        )
 
-    def test_manifest_is_of_no_machine(self):
+    def test_manifest_has_no_machine_paths(self):
         test = manifest.Test("t", ["@PYTHON@", "@SOURCE@/a.py", "@BUILD@/bin/b"], ["gpu"], 5, {"A": "@BUILD@"})
         manifest.save([test], self.folder / "manifest.json")
-        here = manifest.load(self.folder / "manifest.json")[0].located(pathlib.Path("/s"), pathlib.Path("/b"), sys.executable)
+        here = manifest.load(self.folder / "manifest.json")[0].located(
+            pathlib.Path("/s"), pathlib.Path("/b"), sys.executable
+        )
         self.assertEqual(here.command, [sys.executable, "/s/a.py", "/b/bin/b"])
         self.assertEqual(here.environment, {"A": "/b"})
 

@@ -1,4 +1,5 @@
-// Arrays through a real daemon: bytes in are bytes out, whatever their type, shape, view or way.
+// Arrays through a real daemon: the bytes returned are the bytes sent, for any type, shape, view
+// and path.
 
 #include <complex>
 #include <cstring>
@@ -42,7 +43,7 @@ std::vector<std::byte> Fetched(Client& client, const Array& array) {
   return out;
 }
 
-TEST_F(ArrayTest, EveryTypeAndShapeComesBack) {
+TEST_F(ArrayTest, EveryTypeAndShapeRoundTrips) {
   const std::vector<std::vector<int64_t>> shapes = {{}, {0}, {3, 0, 2}, {1}, {7}, {2, 3, 5}};
   for (int type = 1; type <= 15; ++type) {
     for (const auto& shape : shapes) {
@@ -98,7 +99,7 @@ TEST_F(ArrayTest, ParallelRangesInAnyOrder) {
 
   Array array = client_.Open("tenants/default/arrays/ranges");
   EXPECT_EQ(Fetched(client_, array), data);
-  // And back in ranges whose borders fall anywhere.
+  // And downloaded in ranges with arbitrary borders.
   std::string whole(bytes.size(), '\0');
   const std::vector<int64_t> borders = {0, 1, 4095, 65537, 300001, 1 << 20};
   threads.clear();
@@ -143,10 +144,10 @@ v1::PutArrayRequest UploadBody(std::string data) {
   return request;
 }
 
-TEST_F(ArrayTest, InterruptedUploadGoesOnWhereItStopped) {
+TEST_F(ArrayTest, InterruptedUploadResumes) {
   const Rpc rpc(daemon_->address());
   const std::string bytes(100000, 'a');
-  // Ends 40,000 bytes too early: what came stays.
+  // Ends 40,000 bytes too early: the bytes received are kept.
   auto broken = rpc.Call("ArrayService/PutArray",
                          {UploadHeader("broken", 100000, 0, 100000).SerializeAsString(),
                           UploadBody(bytes.substr(0, 60000)).SerializeAsString()});
@@ -173,7 +174,7 @@ TEST_F(ArrayTest, InterruptedUploadGoesOnWhereItStopped) {
   Must(client_.DeleteArray(get.name()));
 }
 
-// Work on an array that is still on its way waits for it.
+// An operation on an array whose upload is in flight waits for it.
 TEST_F(ArrayTest, OperationWaitsForItsUpload) {
   const Rpc rpc(daemon_->address());
   auto half = [&](int64_t begin, char fill) {
@@ -225,7 +226,7 @@ TEST_F(ArrayTest, ViewOutlivesItsSource) {
   EXPECT_THAT(Get<int32_t>(client_, last), ElementsAre(997, 998, 999));
 }
 
-TEST_F(ArrayTest, NamedArrayIsSeenByOtherSessionsAndOverwritten) {
+TEST_F(ArrayTest, NamedArrayIsSharedBetweenSessions) {
   const std::string name = "tenants/default/arrays/shared";
   Must(client_.Put(Iota<float>(10), {10}, {.name = name}));
   {
@@ -236,7 +237,7 @@ TEST_F(ArrayTest, NamedArrayIsSeenByOtherSessionsAndOverwritten) {
     Must(other.Put(std::vector<float>(10, 1.5f), {10}, {.name = name, .overwrite = true}));
     EXPECT_EQ(Get<float>(other, seen), std::vector<float>(10, 1.5f));
   }
-  // The other session has ended; what it wrote has not.
+  // The other session has ended; its writes persist.
   EXPECT_EQ(Get<float>(client_, client_.Open(name)), std::vector<float>(10, 1.5f));
   EXPECT_TRUE(IsError(MustFail(client_.Put(Iota<float>(10), {10}, {.name = name})),
                       Code::kAlreadyExists, "ALREADY_EXISTS"));
@@ -259,7 +260,7 @@ TEST_F(ArrayTest, HandlesEndWithTheirSession) {
   EXPECT_TRUE(IsError(MustFail(client_.Fetch<int32_t>(client_.Open(name))), Code::kNotFound, ""));
 }
 
-TEST_F(ArrayTest, ListGoesPageByPage) {
+TEST_F(ArrayTest, ListReturnsPages) {
   const Rpc rpc(daemon_->address());
   const auto session = rpc.Get<v1::CreateSessionResponse>("SessionService/CreateSession",
                                                           v1::CreateSessionRequest());
@@ -322,7 +323,7 @@ TEST_F(ArrayTest, IdleSessionEnds) {
   v1::GetSessionRequest get;
   get.set_name(session.name());
   ASSERT_TRUE(rpc.Call("SessionService/GetSession", get).ok());
-  // Looking renews it, so look less often than it lives.
+  // A query renews the session, so query less often than its lifetime.
   bool ended = false;
   for (int i = 0; i < 20 && !ended; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3500));
@@ -331,8 +332,8 @@ TEST_F(ArrayTest, IdleSessionEnds) {
   EXPECT_TRUE(ended);
 }
 
-// Memory comes back: far more is uploaded in turn than the arenas may hold.
-TEST_F(ArrayTest, DeletedArraysGiveTheirMemoryBack) {
+// Memory is freed: far more is uploaded in turn than the arenas may hold.
+TEST_F(ArrayTest, DeletedArraysFreeTheirMemory) {
   Client client = daemon_->Connect();
   const std::vector<std::byte> data(8 << 20);
   int64_t most = 0;

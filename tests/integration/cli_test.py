@@ -1,4 +1,4 @@
-"""The `stride` command with no daemon about: it starts its own, does the job, and leaves nothing behind.
+"""The `stride` command without a daemon: it starts its own, does the job, and leaves no process or file.
 
 Usage: cli_test.py STRIDE
 """
@@ -97,7 +97,10 @@ class CliTest(unittest.TestCase):
         np.testing.assert_array_equal(self.load("bits"), np.array([0x6B200159, 0x99BA4EFE], np.uint32))
 
     def run_stride(self, *arguments, **more):
-        return subprocess.run([_STRIDE, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=60, **more)
+        return subprocess.run(
+            [_STRIDE, *arguments], cwd=self.folder, env=self.environment, capture_output=True, text=True,
+            timeout=60, **more,
+        )
 
     def stride(self, *arguments, code=0):
         done = self.run_stride(*arguments)
@@ -132,17 +135,26 @@ class CliTest(unittest.TestCase):
                     "out:int32[4096]", "4096:int32", "-o", "c.npy")
         np.testing.assert_array_equal(self.load("c"), self.a + self.b)
 
-    def test_kernel_with_globals_and_a_grid_that_meets(self):
+    def test_kernel_with_globals_and_cooperative_grid(self):
         (self.folder / "shift.cu").write_text(_SHIFT)
         self.save(table=np.arange(4, dtype=np.int32) * 10)
-        self.stride("kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global", "table=table.npy", "--global", "bias=5",
-                    "--cooperative", "out:int32[4]", "out:int32[4]", "-o", "c.npy", "-o", "d.npy")
+        self.stride(
+            "kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global",
+            "table=table.npy", "--global", "bias=5", "--cooperative", "out:int32[4]", "out:int32[4]", "-o",
+            "c.npy", "-o", "d.npy",
+        )
         np.testing.assert_array_equal(self.load("d"), [15, 25, 35, 5])
-        done = self.stride("kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global", "tabel=1",
-                           "out:int32[4]", "out:int32[4]", "-o", "c.npy", "-o", "d.npy", code=3)
+        done = self.stride(
+            "kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global", "tabel=1",
+            "out:int32[4]", "out:int32[4]", "-o", "c.npy", "-o", "d.npy", code=3,
+        )
         self.assertIn("tabel", done.stderr)
-        self.assertIn("NAME=VALUE", self.stride("kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global", "table",
-                                                code=3).stderr)
+        self.assertIn(
+            "NAME=VALUE",
+            self.stride(
+                "kernel", "shift.cu", "--entry", "shift", "--grid", "4", "--block", "1", "--global", "table", code=3
+            ).stderr,
+        )
 
     def test_devices_as_json(self):
         devices = json.loads(self.stride("devices", "--json").stdout)
@@ -151,8 +163,12 @@ class CliTest(unittest.TestCase):
     def test_doctor(self):
         self.assertIn("file descriptors open", self.stride("doctor").stdout)
 
-    def test_bench_measures_all_it_promises(self):
-        options = ("--clients", "1,3", "--duration", "150ms", "--rounds", "2", "--calls", "60", "--mib", "1", "--streams", "2", "--device", f"{_KIND}:0")
+    def test_bench_reports_every_measurement(self):
+        options = (
+            "--clients", "1,3", "--duration", "150ms", "--rounds", "2", "--calls", "60", "--mib", "1",
+            "--streams", "2", "--device",
+            f"{_KIND}:0",
+        )
         done = self.stride("bench", *options, "-o", "rows.json")
         content = json.loads((self.folder / "rows.json").read_text())
         ids = [row["id"] for row in content["rows"]]
@@ -171,10 +187,16 @@ class CliTest(unittest.TestCase):
         self.assertGreaterEqual(fair["ratio"], 1)
         self.assertLessEqual(fair["jain_index"], 1.0000001)
 
-    def test_bench_tells_which_limit_a_client_meets(self):
+    def test_bench_reports_the_limit_that_a_client_reaches(self):
         daemon = pathlib.Path(_STRIDE).parent / "strided"
         socket = f"unix:{self.folder}/s"
-        command = [daemon, f"--listen={socket}", f"--state-dir={self.folder}/state", "--max-connections-per-peer=6", f"--parent-pid={os.getpid()}"]
+        command = [
+            daemon,
+            f"--listen={socket}",
+            f"--state-dir={self.folder}/state",
+            "--max-connections-per-peer=6",
+            f"--parent-pid={os.getpid()}",
+        ]
         with open(self.folder / "log", "w") as log:
             process = subprocess.Popen(command, stdout=log, stderr=log)
         self.addCleanup(process.wait)
@@ -184,14 +206,28 @@ class CliTest(unittest.TestCase):
         options = ("--address", socket, "--duration", "100ms", "--rounds", "1")
         done = self.stride("bench", "clients", "--clients", "20", *options, code=14)
         self.assertRegex(done.stderr, r"took \d of 20 clients .*--max-connections-per-peer")
-        done = self.run_stride("bench", "clients", "--clients", "500", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400)))
+        done = self.run_stride(
+            "bench",
+            "clients",
+            "--clients",
+            "500",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400)),
+        )
         self.assertEqual(done.returncode, 8, done.stderr)
         self.assertIn("500 clients need 628 open files, and this process may have 400 (ulimit -Hn)", done.stderr)
 
-    def test_bench_refuses_what_is_no_measurement(self):
+    def test_bench_refuses_invalid_options(self):
         self.assertIn("Did you mean clients", self.stride("bench", "client", code=3).stderr)
-        for option, value in (("--clients", "1,x"), ("--clients", "0"), ("--duration", "soon"), ("--rounds", "0"), ("--mib", "-1")):
-            self.assertIn(f"{option} {value} is no", self.stride("bench", "clients", f"{option}={value}", code=3).stderr)
+        for option, value in (
+            ("--clients", "1,x"),
+            ("--clients", "0"),
+            ("--duration", "soon"),
+            ("--rounds", "0"),
+            ("--mib", "-1"),
+        ):
+            self.assertIn(
+                f"{option} {value} is no", self.stride("bench", "clients", f"{option}={value}", code=3).stderr
+            )
 
     def test_mistakes_are_reported(self):
         self.save(b=self.b[:5])
@@ -261,7 +297,7 @@ class CliTest(unittest.TestCase):
             time.sleep(0.05)
         return process, address
 
-    def test_usage_counts_on_after_a_restart(self):
+    def test_usage_continues_after_a_restart(self):
         process, address = self.serve()
         self.stride("put", "a.npy", "a", "--address", address)
         self.stride("jobs", "submit", "ufunc", "a + 1", "a=@a", "--to", "b", "--wait", "--address", address)

@@ -1,5 +1,5 @@
-// Every kind of operation that the C++ client can describe, through a daemon, against answers
-// worked out by hand.
+// Every kind of operation that the C++ client supports, through a daemon, compared with results
+// computed by hand.
 
 #include <cmath>
 #include <complex>
@@ -174,7 +174,7 @@ TEST_F(ClientOperationsTest, Transforms) {
 }
 
 TEST_F(ClientOperationsTest, RandomNumbers) {
-  // The published answer of Threefry-2x32-20 for a key and counter of zeros.
+  // The published result of Threefry-2x32-20 for a key and counter of zeros.
   EXPECT_THAT(Value<uint32_t>(Operation::Random(
                   {DataType::kUint32, {2}}, {.generator = RandomStream::Generator::kThreefry2x32},
                   RandomBits{})),
@@ -193,7 +193,7 @@ TEST_F(ClientOperationsTest, RandomNumbers) {
       ::testing::Each(5.0));
 }
 
-TEST_F(ClientOperationsTest, FunctionsOfOnesOwn) {
+TEST_F(ClientOperationsTest, ClientFunctions) {
   const std::string mix = Must(client_.CreateFunction(
       {.id = "mix",
        .definition = UfuncDefinition{

@@ -1,4 +1,4 @@
-// The wall clock of the daemon's machine is set while it works: nothing may come of it.
+// The wall clock of the daemon's machine is set while the daemon works: no behaviour may change.
 
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-// For waits of a second or two. A wait that follows a step back by an hour takes an hour.
+// For waits of a second or two. A wait extended by a step back lasts an hour.
 constexpr auto kPatience = seconds(120);
 
 constexpr char kLoop[] = R"(
@@ -38,7 +38,7 @@ extern "C" __global__ void loop(volatile int* x, long long n) {
   for (long long i = 0; i != n; ++i) x[0] = x[0] + 1;
 })";
 
-// Sets how far the daemon's clock is ahead of the machine's.
+// Sets the offset of the daemon's clock from the machine's.
 class WallClock {
  public:
   WallClock() {
@@ -49,7 +49,7 @@ class WallClock {
   ~WallClock() { stride::test_support::RemoveFolder(folder_); }
   void Set(nanoseconds ahead) {
     const int64_t value = ahead.count();
-    // In place: it is mapped.
+    // In place: the file is mapped.
     std::fstream file(path(), std::ios::binary | std::ios::in | std::ios::out);
     if (!file) file.open(path(), std::ios::binary | std::ios::out);
     file.write(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -111,7 +111,7 @@ class ClockStepTest : public ::testing::TestWithParam<seconds> {
   std::optional<Client> client_;
 };
 
-TEST_P(ClockStepTest, SessionsArraysJobsAndWorkersGoOn) {
+TEST_P(ClockStepTest, SessionsArraysJobsAndWorkersSurvive) {
   const std::vector<int32_t> content = Iota<int32_t>(1000);
   Array array = Must(client_->Put(content, {1000}));
   Array named = Must(client_->Put(content, {1000}, {.name = "tenants/a/arrays/x"}));
@@ -122,7 +122,7 @@ TEST_P(ClockStepTest, SessionsArraysJobsAndWorkersGoOn) {
   EXPECT_EQ(Must(client_->Fetch<int32_t>(array)), content);
   const Job end = EndOf(job);
   EXPECT_EQ(end.state, Job::State::kSucceeded) << (end.error ? end.error->ToString() : "");
-  // Two turns of the housekeeping, which ends sessions.
+  // Two iterations of the housekeeping, which ends sessions.
   usleep(2'500'000);
   EXPECT_EQ(Must(client_->Fetch<int32_t>(array)), content);
   EXPECT_EQ(Must(client_->Fetch<int32_t>(named)), content);
@@ -130,12 +130,12 @@ TEST_P(ClockStepTest, SessionsArraysJobsAndWorkersGoOn) {
   TransferOptions with_deadline;
   with_deadline.timeout = hours(1);
   EXPECT_EQ(Must(client_->Fetch<int32_t>(array, with_deadline)), content);
-  // The job changes an array in place: it could not have gone on with another worker.
+  // The job changes an array in place: it could not have continued with another worker.
   EXPECT_EQ(daemon_->Log().find("worker lost"), std::string::npos);
   EXPECT_EQ(daemon_->TimesReady(), 1);
 }
 
-TEST_P(ClockStepTest, DeadlinesAndRevokedTokensCountInTheirTime) {
+TEST_P(ClockStepTest, DeadlinesAndRevokedTokensKeepTheirTime) {
   const std::string job = CreateJob(-1, seconds(3));  // its timer waits when the clock is set
   Client revoked = Other();
   Must(revoked.GetUsage());
@@ -149,10 +149,10 @@ TEST_P(ClockStepTest, DeadlinesAndRevokedTokensCountInTheirTime) {
   Must(client_->GetUsage());
 }
 
-TEST_P(ClockStepTest, ASessionEndsInItsTime) {
+TEST_P(ClockStepTest, SessionExpiresOnTime) {
   Daemon daemon({}, {}, clock_.environment());
   const Rpc rpc(daemon.address());
-  // To look at a session renews it; to make one of its name does not.
+  // A query renews a session; a create with its name does not.
   auto create = [&](const std::string& id, int64_t ttl) {
     v1::CreateSessionRequest request;
     request.set_session_id(id);

@@ -1,4 +1,4 @@
-// What a daemon computes on its devices, against plain C++.
+// Results that a daemon computes on its devices, compared with plain C++.
 
 #include <cmath>
 #include <complex>
@@ -43,7 +43,7 @@ std::vector<T> ValuesOf(const RunReply::Value& value) {
   return out;
 }
 
-TEST_F(ComputeTest, RunCarriesArraysInside) {
+TEST_F(ComputeTest, RunWithInlineArrays) {
   const std::vector<float> x = {0, 1, -2.5f, 1e3f};
   const auto called = std::chrono::system_clock::now();
   const auto reply = Must(client_.Run(
@@ -58,7 +58,7 @@ TEST_F(ComputeTest, RunCarriesArraysInside) {
   }
   EXPECT_EQ(kind, DeviceKind()) << reply.timeline.device;
   EXPECT_GT(reply.timeline.total.count(), 0);
-  // The daemon is on this machine, so its clock is ours.
+  // The daemon runs on this machine, so its clock is ours.
   EXPECT_GE(reply.timeline.accepted, called);
   EXPECT_GE(reply.timeline.started, reply.timeline.accepted);
   EXPECT_GE(reply.timeline.ended, reply.timeline.started);
@@ -123,7 +123,7 @@ TEST_F(ComputeTest, ExistingOutput) {
   EXPECT_EQ(Get<double>(client_, x)[99], 200);
 }
 
-TEST_F(ComputeTest, EmptyTakesItsValuesFromLaterOperations) {
+TEST_F(ComputeTest, EmptyArrayIsFilledByLaterOperations) {
   Array x = Put(Iota<double>(100000, 1), {100000});
   Array out = client_.Compute(Operation::Empty({DataType::kFloat64, {2, 100000}}));
   EXPECT_EQ(Get<double>(client_, out).size(), 200000);  // any values
@@ -136,7 +136,7 @@ TEST_F(ComputeTest, EmptyTakesItsValuesFromLaterOperations) {
   EXPECT_EQ(values[199999], 100000);
 }
 
-TEST_F(ComputeTest, OverlappingOutputReadsWhatWasThere) {
+TEST_F(ComputeTest, OverlappingOutputReadsOldValues) {
   for (int64_t step : {int64_t{1}, int64_t{3}}) {
     auto want = Iota<int64_t>(10000);
     Array x = Put(want, {10000});
@@ -146,7 +146,7 @@ TEST_F(ComputeTest, OverlappingOutputReadsWhatWasThere) {
     for (int64_t i = 9999; i >= step; --i) want[i] = want[i - step] + 1;
     EXPECT_EQ(Get<int64_t>(client_, x), want);
   }
-  // Its own reverse.
+  // The array's own reverse.
   auto want = Iota<int64_t>(10000);
   Array x = Put(want, {10000});
   Array reverse = client_.SliceOf(x, {.axis = 0, .step = -1});
@@ -155,8 +155,8 @@ TEST_F(ComputeTest, OverlappingOutputReadsWhatWasThere) {
   EXPECT_EQ(Get<int64_t>(client_, x), want);
 }
 
-// A write comes after the reads submitted before it and before those submitted after it.
-TEST_F(ComputeTest, WritesKeepTheirPlaceAmongReads) {
+// A write runs after the reads submitted earlier and before those submitted later.
+TEST_F(ComputeTest, WritesAndReadsKeepTheirOrder) {
   Array x = client_.Zeros({DataType::kInt32, {5000}});
   std::vector<Array> copies;
   for (int i = 0; i < 100; ++i) {
@@ -196,7 +196,7 @@ TEST_F(ComputeTest, ReductionsOverAxes) {
   near(Get<double>(client_, client_.Reduce(Reduction::kNorm, x)), norm);
   Array kept = client_.Reduce(Reduction::kSum, x, {.axes = {0, 2}, .keep_dims = true});
   EXPECT_EQ(Must(kept.Spec()).shape, (std::vector<int64_t>{1, 5, 1}));
-  // Of a view that is not contiguous.
+  // The input is a view that is not contiguous.
   near(Get<double>(client_, client_.Reduce(Reduction::kSum, client_.Transpose(x), {.axes = {0}})),
        [&] {
          std::vector<double> turned(20);
@@ -206,7 +206,7 @@ TEST_F(ComputeTest, ReductionsOverAxes) {
        }());
 }
 
-TEST_F(ComputeTest, SmallIntegersAreSummedWide) {
+TEST_F(ComputeTest, SmallIntegersAreSummedInWiderTypes) {
   Array x = Put(std::vector<int8_t>(100000, 100), {100000});
   Array sum = client_.Reduce(Reduction::kSum, x);
   EXPECT_EQ(Must(sum.Spec()).data_type, DataType::kInt64);
@@ -215,7 +215,7 @@ TEST_F(ComputeTest, SmallIntegersAreSummedWide) {
   EXPECT_THAT(Get<uint64_t>(client_, product), ElementsAre(1530));
 }
 
-TEST_F(ComputeTest, ArgminAndArgmaxTakeTheFirst) {
+TEST_F(ComputeTest, ArgminAndArgmaxReturnTheFirst) {
   Array x = Put<float>({3, 1, 2, 1, 5, 5}, {2, 3});
   EXPECT_THAT(Get<int64_t>(client_, client_.Reduce(Reduction::kArgmin, x)), ElementsAre(1));
   EXPECT_THAT(Get<int64_t>(client_, client_.Reduce(Reduction::kArgmax, x)), ElementsAre(4));
@@ -223,7 +223,7 @@ TEST_F(ComputeTest, ArgminAndArgmaxTakeTheFirst) {
               ElementsAre(1, 0));
   EXPECT_THAT(Get<int64_t>(client_, client_.Reduce(Reduction::kArgmax, x, {.axes = {0}})),
               ElementsAre(0, 1, 1));
-  // NaN wins, as in NumPy.
+  // NaN propagates, as in NumPy.
   Array nan = Put<float>({3, NAN, 2}, {3});
   EXPECT_THAT(Get<int64_t>(client_, client_.Reduce(Reduction::kArgmax, nan)), ElementsAre(1));
   EXPECT_TRUE(std::isnan(Get<float>(client_, client_.Reduce(Reduction::kMax, nan))[0]));
@@ -289,7 +289,7 @@ TEST_F(ComputeTest, Creation) {
   EXPECT_THAT(Get<float>(client_, client_.Zeros({DataType::kFloat32, {}})), ElementsAre(0));
 }
 
-TEST_F(ComputeTest, TypesAsNumpy) {
+TEST_F(ComputeTest, TypesFollowNumPy) {
   auto type_of = [&](const std::vector<Operand>& operands, const char* function) {
     return Must(client_.Ufunc(function, operands).Spec()).data_type;
   };
@@ -320,7 +320,7 @@ TEST_F(ComputeTest, BroadcastAndWhere) {
   EXPECT_THAT(Get<float>(client_, y), ElementsAre(-9.5, -19.5, -9.5, -19.5, 20.5, 40.5));
 }
 
-TEST_F(ComputeTest, ArraysGoBetweenDevices) {
+TEST_F(ComputeTest, ArraysMoveBetweenDevices) {
   STRIDE_NEEDS_DEVICES(2);
   const auto data = Iota<int64_t>(100000);
   Array x = Put(data, {100000});
@@ -329,7 +329,7 @@ TEST_F(ComputeTest, ArraysGoBetweenDevices) {
   Must(client_.Synchronize());
   EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre(DeviceName(0)));
   EXPECT_THAT(Must(on1.Describe()).devices, ElementsAre(DeviceName(1)));
-  // Each runs where it is told to, whatever lies where.
+  // Each runs on the requested device, wherever its inputs are.
   for (const std::string& device : {DeviceName(0), DeviceName(1)}) {
     Array sum = client_.Compute(Operation::Ufunc("add", {on0, on1}).OnDevice(device),
                                 ComputeOptions{.timeline = true});
@@ -344,7 +344,7 @@ TEST_F(ComputeTest, ArraysGoBetweenDevices) {
   EXPECT_THAT(Must(on0.Describe()).devices, ElementsAre(DeviceName(1)));
 }
 
-TEST_F(ComputeTest, MoveTakesTheOnlyCopyAlong) {
+TEST_F(ComputeTest, MoveTransfersTheOnlyCopy) {
   STRIDE_NEEDS_DEVICES(2);
   const auto data = Iota<float>(5000);
   Array x = Put(data, {5000});
@@ -423,7 +423,7 @@ TEST_F(ComputeTest, KernelWithAtomics) {
   EXPECT_THAT(Get<float>(client_, out[1]), ElementsAre(50000));
 }
 
-TEST_F(ComputeTest, KernelTakesAStructByValue) {
+TEST_F(ComputeTest, KernelAcceptsStructByValue) {
   const char* source = R"(
     struct Line { double slope; int offset; char sign; };
     extern "C" __global__ void evaluate(Line line, double* y) {
@@ -459,7 +459,7 @@ TEST_F(ComputeTest, TemplateByNameExpression) {
   EXPECT_THAT(Get<int32_t>(client_, i), ElementsAre(9, 19));
 }
 
-TEST_F(ComputeTest, KernelTakesEveryKindOfNumber) {
+TEST_F(ComputeTest, KernelAcceptsEveryNumberType) {
   const char* source = R"(
     extern "C" __global__ void mix(bool b, signed char i8, unsigned short u16, int i32, long long i64,
                                    unsigned long long u64, float f, double d, double* out) {
@@ -525,7 +525,7 @@ TEST_F(ComputeTest, ModuleIsKeptUnderItsName) {
       IsError(MustFail(client_.GetModule(module.name)), Code::kNotFound, "MODULE_NOT_FOUND"));
 }
 
-TEST_F(ComputeTest, ModuleTellsWhatTheDeviceKnowsOfItsKernels) {
+TEST_F(ComputeTest, ModuleReportsKernelAttributes) {
   v1::CreateModuleRequest request;
   request.mutable_module()->set_source(R"(
     extern "C" __global__ void __launch_bounds__(256) shared(const float* x, char c, double* y) {
@@ -550,7 +550,7 @@ TEST_F(ComputeTest, ModuleTellsWhatTheDeviceKnowsOfItsKernels) {
   const v1::KernelInfo& plain = response.module().kernels(1);
   EXPECT_TRUE(plain.has_shared_bytes());
   EXPECT_EQ(plain.max_threads_per_block(), 1024u);
-  // A processor has no such things to tell.
+  // A CPU device has no such attributes.
   const bool is_gpu = DeviceKind() == "cuda";
   for (const v1::KernelInfo& kernel : response.module().kernels()) {
     EXPECT_THAT(kernel.target(), StartsWith(DeviceKind() + ":"));
@@ -576,7 +576,7 @@ TEST_F(ComputeTest, MatmulOfDifferentTypes) {
 TEST_F(ComputeTest, MatmulIntoAnExistingOutput) {
   const Array a = Put<float>({1, 2, 3, 4}, {2, 2});
   const Array b = Put<int16_t>({1, 1, 0, 1}, {2, 2});  // a @ b = [[1, 3], [3, 7]]
-  // Into a transposed view, with gaps around it, of a wider type.
+  // Into a transposed view with gaps around it, of a wider type.
   const Array whole = Put<double>(std::vector<double>(9, -1), {3, 3});
   const Array inner = client_.View(
       whole, ViewSteps().Transpose().Slice({.axis = 0, .stop = 2}).Slice({.axis = 1, .start = 1}));

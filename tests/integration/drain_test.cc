@@ -1,4 +1,4 @@
-// SIGTERM: what was accepted ends, nothing new is taken, the exit code is 0.
+// SIGTERM: accepted work ends, new work is refused, the exit code is 0.
 
 #include <signal.h>
 
@@ -38,14 +38,15 @@ v1::RunRequest Small() {
   return request;
 }
 
-TEST(DrainTest, AcceptedWorkEndsAndNothingNewIsTaken) {
+TEST(DrainTest, DrainCompletesAcceptedWorkAndRefusesNew) {
   Daemon daemon({"--drain-timeout=40s"});
   Client client = daemon.Connect();
   const Rpc rpc(daemon.address());
   ASSERT_THAT(rpc.Call(kHealth, {""}).replies, ElementsAre(kServing));
   ASSERT_TRUE(rpc.Call("ComputeService/Run", Small()).ok());
 
-  // Seconds of work, the last of which waits for the first. A GPU takes half a microsecond a step.
+  // Seconds of work, the last of which waits for the first. A GPU needs half a microsecond per
+  // step.
   const int64_t kSteps = OnCpu() ? 1'000'000'000 : 5'000'000;
   Array result = std::move(client.Kernel(Spin(kSteps)).at(0));
   Array last = client.Ufunc("add", {result, Operand(1)});
@@ -81,7 +82,7 @@ TEST(DrainTest, IdleDaemonEndsAtOnce) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(10));
 }
 
-TEST(DrainTest, TimeoutGivesUpEndlessWork) {
+TEST(DrainTest, TimeoutAbandonsEndlessWork) {
   Daemon daemon({"--drain-timeout=500ms"});
   Client client = daemon.Connect();
   KernelOptions endless = Spin(0);
@@ -94,7 +95,7 @@ TEST(DrainTest, TimeoutGivesUpEndlessWork) {
   EXPECT_THAT(daemon.Workers(), ::testing::IsEmpty());
 }
 
-TEST(DrainTest, SecondSignalEndsItNow) {
+TEST(DrainTest, SecondSignalEndsTheDaemonAtOnce) {
   Daemon daemon({"--drain-timeout=1h"});
   Client client = daemon.Connect();
   KernelOptions endless = Spin(0);

@@ -1,5 +1,5 @@
-// Every mistake that a client can make gets its code, its reason, the field at fault and words that
-// help.
+// Every mistake that a client can make gets its code, its reason, the invalid field and a helpful
+// text.
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/dynamic_message.h>
@@ -33,7 +33,7 @@ struct Row {
   std::vector<std::string> messages;
   int code;
   const char* reason;
-  const char* field;  // of the first violation; for kInvalid alone
+  const char* field;  // field of the first violation; only for kInvalid
   const char* text;
 };
 
@@ -63,7 +63,7 @@ std::string Expand(std::string text) {
 class ErrorsTest : public ::testing::TestWithParam<Row> {
  protected:
   static void SetUpTestSuite() {
-    // The descriptors that rows are read with.
+    // The descriptors for parsing the rows.
     for (const auto* file :
          {v1::RunRequest::descriptor()->file(), v1::PutArrayRequest::descriptor()->file(),
           v1::CreateJobRequest::descriptor()->file(), v1::Module::descriptor()->file(),
@@ -75,8 +75,8 @@ class ErrorsTest : public ::testing::TestWithParam<Row> {
     v1::CreateSessionRequest session;
     session.set_session_id("s");
     ASSERT_TRUE(rpc_->Call("SessionService/CreateSession", session).ok());
-    // An array, a pending upload, a module and a job that rows refer to.
-    // Two of the session: a refused write in place spoils its array for later rows.
+    // An array, a pending upload, a module and a job that rows refer to. Two of the session's
+    // arrays: a refused write in place fails later uses in other rows.
     for (const auto& [parent, id] : std::vector<std::pair<std::string, std::string>>{
              {"tenants/default", "7"}, {"sessions/s", "7"}, {"sessions/s", "70"}}) {
       v1::CreateArrayRequest create;
@@ -117,12 +117,12 @@ class ErrorsTest : public ::testing::TestWithParam<Row> {
 void ExpectWellFormed(const Outcome& outcome) {
   EXPECT_EQ(outcome.num_error_infos, 1) << outcome.ToString();
   EXPECT_EQ(outcome.domain, "stride.v1") << outcome.ToString();
-  // What is internal stays inside.
+  // Internal details stay hidden.
   for (const char* secret : {"/tmp/", "0x", "std::", "server/", "__stride"})
     EXPECT_EQ(outcome.message.find(secret), std::string::npos) << outcome.ToString();
 }
 
-TEST_P(ErrorsTest, IsToldAsItShouldBe) {
+TEST_P(ErrorsTest, MistakeGivesTheExpectedError) {
   const Row& row = GetParam();
   if (std::string(row.name).starts_with("ptx")) STRIDE_NEEDS_CPU("a GPU takes PTX");
   std::vector<std::string> messages;
@@ -1042,10 +1042,10 @@ INSTANTIATE_TEST_SUITE_P(CountsAndNames, ErrorsTest, ::testing::ValuesIn(CountsA
 INSTANTIATE_TEST_SUITE_P(Sizes, ErrorsTest, ::testing::ValuesIn(Sizes()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Texts, ErrorsTest, ::testing::ValuesIn(Texts()), NameOf);
 
-// Bytes that are no message at all.
+// Bytes that form no message.
 class MalformedTest : public ErrorsTest {};
 
-TEST_F(MalformedTest, PutArrayOfNonsense) {
+TEST_F(MalformedTest, PutArrayOfInvalidBytes) {
   const std::vector<std::string> bytes = {
       std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11),
       std::string("\x0a\x7f\x01", 3), std::string(1, '\0'),
@@ -1074,8 +1074,8 @@ TEST_F(MalformedTest, DaemonStillServes) {
   EXPECT_TRUE(rpc_->Call("DeviceService/ListDevices", v1::ListDevicesRequest()).ok());
 }
 
-// Mistakes inside a stream of commands are told command by command; the stream goes on.
-TEST_F(MalformedTest, ExecuteTellsEachCommand) {
+// Mistakes within a stream of commands are reported per command; the stream continues.
+TEST_F(MalformedTest, ExecuteReportsEachCommand) {
   v1::ExecuteRequest request;
   google::protobuf::TextFormat::ParseFromString(Expand(R"(
     session: 'sessions/s'
@@ -1088,8 +1088,12 @@ TEST_F(MalformedTest, ExecuteTellsEachCommand) {
     commands { id: 7 }
     commands { id: 8 synchronize {} }
     commands { id: 9 fetch { handle: 999 } }
-    commands { id: 10 operation { creation { fill { spec { data_type: DATA_TYPE_FLOAT64 shape: 1000000 } } } outputs { inline_result: true } } }
-    commands { id: 11 operation { gather { input { @F2 } indices { inline_array { spec { data_type: DATA_TYPE_INT32 shape: 1 } data: '\005\000\000\000' } } } outputs { inline_result: true } } }
+    commands { id: 10 operation {
+      creation { fill { spec { data_type: DATA_TYPE_FLOAT64 shape: 1000000 } } } outputs { inline_result: true } } }
+    commands { id: 11 operation {
+      gather { input { @F2 }
+        indices { inline_array { spec { data_type: DATA_TYPE_INT32 shape: 1 } data: '\005\000\000\000' } } }
+      outputs { inline_result: true } } }
   )"),
                                                 &request);
   const Outcome outcome = rpc_->Call("ComputeService/Execute", request);
@@ -1118,9 +1122,9 @@ TEST_F(MalformedTest, ExecuteTellsEachCommand) {
                                                    {11, "DATA_OUT_OF_RANGE"}};
   for (const auto& [id, reason] : reasons) {
     SCOPED_TRACE(id);
-    const Outcome told = ReadStatus(results[id].status().SerializeAsString());
-    EXPECT_EQ(told.reason, reason) << told.ToString();
-    if (!reason.empty()) ExpectWellFormed(told);
+    const Outcome reported = ReadStatus(results[id].status().SerializeAsString());
+    EXPECT_EQ(reported.reason, reason) << reported.ToString();
+    if (!reason.empty()) ExpectWellFormed(reported);
   }
   EXPECT_EQ(results[5].results(0).inline_array().data().size(), 8u);
 }

@@ -1,5 +1,5 @@
-// Tenants on one device: its time is shared between them, and what one does to its own work
-// touches nobody else's.
+// Tenants on one device share its time, and the actions of one on its own work do not affect the
+// others.
 
 #include <algorithm>
 #include <numeric>
@@ -27,7 +27,7 @@ extern "C" __global__ void endless(volatile unsigned int* x) { while (x[0] != 99
 
 class FairTest : public ::testing::Test {
  protected:
-  // About two milliseconds: a GPU takes half a microsecond to read what it just wrote.
+  // About two milliseconds: a GPU takes half a microsecond to read its last write.
   static int64_t SpinSteps() { return OnCpu() ? 1'000'000 : 4'000; }
 
   static v1::Operation Launch(const std::string& entry, int64_t steps) {
@@ -42,7 +42,7 @@ class FairTest : public ::testing::Test {
     return operation;
   }
 
-  // A job of so many launches.
+  // A job of this many launches.
   static std::string Begin(const Rpc& rpc, const std::string& entry, int count) {
     v1::CreateJobRequest request;
     for (int i = 0; i < count; ++i) {
@@ -64,7 +64,7 @@ class FairTest : public ::testing::Test {
     return rpc.Get<v1::GetJobResponse>("JobService/GetJob", request).job();
   }
 
-  // A launch's number comes back.
+  // Reads the launch's number back.
   static void RunOne(const Rpc& rpc) {
     v1::RunRequest request;
     *request.mutable_operation() = Launch("spin", 7);
@@ -83,11 +83,11 @@ class FairTest : public ::testing::Test {
   Rpc first_{daemon_.address(), "first"}, second_{daemon_.address(), "second"};
 };
 
-TEST_F(FairTest, EachGetsItsPartAndAQuietOneIsServedSoon) {
+TEST_F(FairTest, TenantsGetEqualTimeAndQuietOneIsServedPromptly) {
   RunOne(first_);
   RunOne(second_);
   const std::string a = Begin(first_, "spin", 2000), b = Begin(second_, "spin", 2000);
-  // One that asks for little is not behind all of that.
+  // A tenant with little work is not queued after all of that.
   const Rpc quiet(daemon_.address(), "quiet");
   RunOne(quiet);
   std::vector<double> times;
@@ -138,7 +138,7 @@ TEST_F(FairTest, EachGetsItsPartAndAQuietOneIsServedSoon) {
   EXPECT_LT(ran(job_a) + ran(job_b), 1.6 * (until - from)) << "mostly one at a time";
 }
 
-TEST_F(FairTest, ACancelledEndlessKernelCostsOthersNothing) {
+TEST_F(FairTest, CancelledEndlessKernelFailsNoOtherTenant) {
   RunOne(first_);
   RunOne(second_);
   const std::string endless = Begin(first_, "endless", 1);

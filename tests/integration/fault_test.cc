@@ -1,5 +1,5 @@
-// What faults and kills may not do: lose an array, fail work that was not running, hang, or reach
-// another session.
+// Limits on the effect of faults and kills: no array is lost, no other work fails, no call hangs,
+// no other session is affected.
 
 #include <signal.h>
 
@@ -70,7 +70,7 @@ int64_t BusyTicks(pid_t pid) {
   return user + system;
 }
 
-// The worker that an endless kernel keeps busy. On a GPU it looks for the kernel's end all the
+// The worker that an endless kernel keeps busy. On a GPU it polls for the kernel's end all the
 // time.
 pid_t BusyWorker(const Daemon& daemon) {
   // A process that starts to use a GPU is busy too, for half a second.
@@ -90,8 +90,8 @@ pid_t BusyWorker(const Daemon& daemon) {
 
 class FaultTest : public ::testing::Test {
  protected:
-  // An array that endless_loop never lets go of, and a daemon that has compiled it: short timeouts
-  // are then its run's.
+  // An array that endless_loop never releases, and a daemon that has compiled it: short timeouts
+  // then apply to its run.
   Array LoopArray() {
     Array ends = client_.Full({DataType::kInt32, {1}}, -1);
     client_.Kernel(Launch("endless_loop", {ends}));
@@ -115,14 +115,14 @@ std::vector<Fault> Faults() {
       {"far_address", "illegal memory access"},
       {"hit_trap", "trap"},
       {"failed_assert", "assert"},
-      // A GPU tells a full stack from a bad address, and its division by zero is none.
+      // A GPU distinguishes a full stack from a bad address, and its division by zero is no fault.
       {"endless_recursion", OnCpu() ? "memory access" : ""},
   };
   if (OnCpu()) faults.push_back({"divide_by_zero", "division by zero"});
   return faults;
 }
 
-TEST_F(FaultTest, EveryFaultFailsItsOwnJobOnly) {
+TEST_F(FaultTest, EveryFaultFailsOnlyItsJob) {
   const auto data = Iota<int32_t>(100000);
   Array kept = Must(client_.Put(data, {100000}));
   Array others = Must(other_.Put(data, {100000}));
@@ -163,8 +163,8 @@ extern "C" __global__ void failed_assert(int n) { assert(n == 123456); }
 extern "C" __global__ void only_reads(const int* x, int n) { if (x[0] < n) *(volatile int*)64 = n; }
 )";
 
-// No array can carry the error of such a kernel: a wait for the session's work reports it, once,
-// and no other call does.
+// No array can carry the error of such a kernel. A wait for the session's work reports it once, and
+// no other call does.
 TEST_F(FaultTest, KernelsThatWriteNoArrayFailTheNextSynchronize) {
   const auto data = Iota<int32_t>(1000);
   Array kept = Must(client_.Put(data, {1000}));
@@ -179,15 +179,15 @@ TEST_F(FaultTest, KernelsThatWriteNoArrayFailTheNextSynchronize) {
        {"bad_address", "bad_total", "hit_trap", "failed_assert", "only_reads"}) {
     SCOPED_TRACE(entry);
     const bool reads = std::string(entry) == "only_reads";
-    // As the only work, and in the middle of other sessions' and its own.
-    for (const int beside : {0, 20}) {
+    // As the only work, and among the work of its own and other sessions.
+    for (const int num_others : {0, 20}) {
       std::vector<Array> of_other;
-      for (int i = 0; i < beside; ++i) {
+      for (int i = 0; i < num_others; ++i) {
         client_.Kernel(launch("count"));
         of_other.push_back(other_.Full({DataType::kInt32, {1}}, i));
       }
       client_.Kernel(reads ? launch(entry, {kept, 1}) : launch(entry));
-      for (int i = 0; i < beside; ++i) {
+      for (int i = 0; i < num_others; ++i) {
         client_.Kernel(launch("count"));
         other_.Kernel(launch("count"));
       }
@@ -197,9 +197,9 @@ TEST_F(FaultTest, KernelsThatWriteNoArrayFailTheNextSynchronize) {
       EXPECT_THAT(synchronized.error().message, HasSubstr(entry));
       Must(client_.Synchronize());
       Must(other_.Synchronize());
-      for (int i = 0; i < beside; ++i) EXPECT_EQ(Get<int32_t>(other_, of_other[i])[0], i);
+      for (int i = 0; i < num_others; ++i) EXPECT_EQ(Get<int32_t>(other_, of_other[i])[0], i);
     }
-    // A call of its own answers with it.
+    // A separate call returns its error.
     EXPECT_TRUE(IsError(
         MustFail(client_.Run(Operation::Kernel(reads ? launch(entry, {kept, 1}) : launch(entry)))),
         Code::kFailedPrecondition, "KERNEL_FAULT"));
@@ -207,7 +207,7 @@ TEST_F(FaultTest, KernelsThatWriteNoArrayFailTheNextSynchronize) {
   EXPECT_EQ(Get<int32_t>(client_, kept), data);
 }
 
-// What a kernel only reads is not spoiled by its fault.
+// A fault does not invalidate the kernel's read-only inputs.
 TEST_F(FaultTest, ConstArgumentSurvivesTheFault) {
   KernelOptions launch = Launch("reads_and_faults", {});
   launch.code = R"(extern "C" __global__ void reads_and_faults(const int* x, int* y) {
@@ -221,11 +221,11 @@ TEST_F(FaultTest, ConstArgumentSurvivesTheFault) {
   EXPECT_EQ(Get<int32_t>(client_, x), data);
 }
 
-// Errors run down a long chain without hurting the daemon.
-TEST_F(FaultTest, LongChainBehindAFault) {
+// Errors propagate down a long chain without harming the daemon.
+TEST_F(FaultTest, LongChainAfterAFault) {
   Array x = LoopArray();
   client_.Kernel(Launch("endless_loop", {x}));
-  // Nothing of it can run before the loop is ended.
+  // No task of it can run before the loop is ended.
   constexpr int kLength = 50000;
   Array last = client_.Ufunc("add", {x, Operand(1)});
   for (int i = 1; i < kLength; ++i) last = client_.Ufunc("add", {last, Operand(1)});
@@ -275,8 +275,8 @@ class LibraryCallTest : public FaultTest {
     return options;
   }
 
-  // Work before and after the call that `begin` makes and `end` waits for.
-  void WorkBeside(const std::function<void()>& begin, const std::function<void()>& end) {
+  // Work before and after the call that `begin` starts and `end` waits for.
+  void WithConcurrentWork(const std::function<void()>& begin, const std::function<void()>& end) {
     other_.Kernel(Increment(in_place_));
     Array before = other_.Ufunc("add", {in_place_, Operand(1)});
     std::atomic<bool> ended{false};
@@ -294,7 +294,7 @@ class LibraryCallTest : public FaultTest {
     begin();
     for (int i = 0; i < 5; ++i) other_.Kernel(Increment(in_place_));
     Array derived = other_.Ufunc("add", {kept_, Operand(5)});
-    // Its first kernel: to be compiled, and loaded.
+    // Its first kernel: it must be compiled and loaded.
     KernelOptions first = Increment(derived);
     first.code += "// another\n";
     other_.Kernel(first);
@@ -314,9 +314,9 @@ class LibraryCallTest : public FaultTest {
   Array matrix_, in_place_, kept_;
 };
 
-TEST_F(LibraryCallTest, PastItsDeadlineItTouchesNoOtherSession) {
+TEST_F(LibraryCallTest, DeadlineAffectsNoOtherSession) {
   std::vector<Array> results;
-  WorkBeside(
+  WithConcurrentWork(
       [&] {
         ComputeOptions options;
         options.timeout = milliseconds(500);
@@ -330,9 +330,9 @@ TEST_F(LibraryCallTest, PastItsDeadlineItTouchesNoOtherSession) {
       });
 }
 
-TEST_F(LibraryCallTest, CancelledItTouchesNoOtherSession) {
+TEST_F(LibraryCallTest, CancelAffectsNoOtherSession) {
   std::optional<Future<RunReply>> reply;
-  WorkBeside(
+  WithConcurrentWork(
       [&] {
         LinalgOptions options;
         options.values_only = true;
@@ -345,7 +345,7 @@ TEST_F(LibraryCallTest, CancelledItTouchesNoOtherSession) {
       });
 }
 
-TEST_F(FaultTest, QueuedJobsDeadlineEndsItAlone) {
+TEST_F(FaultTest, DeadlineEndsOnlyTheQueuedJob) {
   Array x = LoopArray();
   ComputeOptions loop_options, queued_options;
   loop_options.timeout = std::chrono::seconds(5);
@@ -377,7 +377,7 @@ TEST_F(FaultTest, KilledWhileIdle) {
   Array y = client_.Ufunc("multiply", {x, Operand(3)});
   EXPECT_EQ(Get<int64_t>(client_, y)[99999], 3 * 99999);
   for (int i = 0; i < 5; ++i) {
-    // Spares too.
+    // Also spares.
     for (pid_t pid : daemon_.Workers()) kill(pid, SIGKILL);
     Array z = client_.Ufunc("subtract", {y, x});
     EXPECT_EQ(Get<int64_t>(client_, z)[99999], 2 * 99999);
@@ -385,8 +385,8 @@ TEST_F(FaultTest, KilledWhileIdle) {
   EXPECT_EQ(Get<int64_t>(client_, x), data);
 }
 
-// Before anybody asks for it: the next tenant's first job would wait for a process.
-TEST_F(FaultTest, ASpareThatDiesIsReplaced) {
+// Before any request for it: the next tenant's first job would wait for a process.
+TEST_F(FaultTest, DeadSpareIsReplaced) {
   std::set<pid_t> dead;
   for (int i = 0; i < 4; ++i) {
     std::vector<pid_t> living;
@@ -396,7 +396,7 @@ TEST_F(FaultTest, ASpareThatDiesIsReplaced) {
              std::none_of(living.begin(), living.end(), [&](pid_t pid) { return dead.count(pid); });
     })) << "after "
         << i;
-    // Until it is ready: who starts one that dies before starts another.
+    // Until it is ready: a spare that dies earlier is started again by the broker.
     std::this_thread::sleep_for(std::chrono::milliseconds(OnCpu() ? 300 : 1500));
     for (pid_t pid : daemon_.Workers()) {
       kill(pid, SIGKILL);
@@ -410,14 +410,14 @@ TEST_F(FaultTest, KilledWhileRunning) {
   Array kept = Must(client_.Put(data, {100000}));
   Array x = LoopArray();
   client_.Kernel(Launch("endless_loop", {x}));
-  std::vector<Array> behind;
-  for (int i = 0; i < 20; ++i) behind.push_back(client_.Ufunc("add", {kept, Operand(i)}));
+  std::vector<Array> later;
+  for (int i = 0; i < 20; ++i) later.push_back(client_.Ufunc("add", {kept, Operand(i)}));
   Array of_other = other_.Full({DataType::kInt32, {3}}, 5);
   const pid_t busy = BusyWorker(daemon_);
   ASSERT_GT(busy, 0);
   kill(busy, SIGKILL);
   EXPECT_TRUE(IsError(MustFail(client_.Fetch<int32_t>(x)), Code::kAborted, "WORKER_LOST"));
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(Get<int32_t>(client_, behind[i])[1], 1 + i);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(Get<int32_t>(client_, later[i])[1], 1 + i);
   EXPECT_EQ(Get<int32_t>(other_, of_other), std::vector<int32_t>(3, 5));
   EXPECT_EQ(Get<int32_t>(client_, kept), data);
 }
@@ -429,7 +429,7 @@ TEST_F(FaultTest, KilledWhileUploading) {
   std::thread killer([&] {
     int64_t seen = 0;
     while (!stop) {
-      // Again whenever another MiB has come.
+      // Again after each further MiB.
       if (moved - seen < (1 << 20)) {
         std::this_thread::yield();
         continue;
@@ -450,18 +450,20 @@ TEST_F(FaultTest, KilledWhileUploading) {
   EXPECT_EQ(Get<int64_t>(client_, client_.Ufunc("add", {*array, Operand(1)}))[12345], 12346);
 }
 
-// One that is killed is replaced and the source tried again, but not for ever.
+// A killed compiler is replaced and the source tried again, but not for ever.
 TEST_F(FaultTest, CompilersKilledWhileCompiling) {
   // A million template instances: minutes of work.
   KernelOptions slow = Launch("slow", {});
   slow.code = R"(
-    template <int N, long long M> struct Tree { static const int value = Tree<N - 1, 2 * M>::value + Tree<N - 1, 2 * M + 1>::value; };
+    template <int N, long long M> struct Tree {
+      static const int value = Tree<N - 1, 2 * M>::value + Tree<N - 1, 2 * M + 1>::value;
+    };
     template <long long M> struct Tree<0, M> { static const int value = M & 1; };
     extern "C" __global__ void slow(int* x) { x[0] = Tree<22, 1>::value; })";
   slow.arguments = {KernelArgument::Out({DataType::kInt32, {1}})};
   auto out = client_.Kernel(slow);
   Array kept = client_.Full({DataType::kInt32, {10}}, 9);
-  // Its own compiler is done: the one that is busy from now on is the slow one's.
+  // Its own compiler is done: a busy one from now on belongs to the slow source.
   EXPECT_EQ(Get<int32_t>(client_, kept), std::vector<int32_t>(10, 9));
   std::set<pid_t> killed;
   ASSERT_TRUE(Eventually([&] {
@@ -478,27 +480,27 @@ TEST_F(FaultTest, CompilersKilledWhileCompiling) {
   EXPECT_EQ(Get<int32_t>(client_, next)[0], 157);
 }
 
-// How many kills the drill takes: $STRIDE_TEST_KILLS, or 30.
+// Number of kills of the drill: $STRIDE_TEST_KILLS, or 30.
 int KillsWanted() {
   const char* given = std::getenv("STRIDE_TEST_KILLS");
   return given != nullptr ? std::max(1, std::atoi(given)) : 30;
 }
 
-// Between two kills, at most: long enough that most workers have begun to work by then. One that
-// uses a GPU takes half a second, and a device whose workers die four times in a row while they
-// start is given up.
+// The longest pause between two kills: most workers have begun to work by then. A worker that uses
+// a GPU needs half a second. A device whose workers die four times in a row during their start is
+// suspended.
 milliseconds LongestPause() { return milliseconds(OnCpu() ? 120 : 1500); }
 
-// Kills at random moments under work of three sessions, over two devices where there are two.
+// Kills at random times under work of three sessions, over two devices if there are two.
 class KillTest : public ::testing::Test {
  protected:
-  // One round of work in a session; the number of results that were lost to a kill.
+  // One round of work in a session; returns the number of results lost to a kill.
   int Round(Client& client, const Array& base, const std::vector<int64_t>& data, int seed);
 
   Daemon daemon_{{}, {.count = 2}};
 };
 
-// True: the array is as it must be. False: a kill took the work that made it.
+// True: the array is correct. False: a kill ended the work that made it.
 bool IsWhole(Client& client, const Array& array, const std::vector<int64_t>& want) {
   auto got = client.Fetch<int64_t>(array);
   if (!got) {
@@ -552,7 +554,7 @@ TEST_F(KillTest, ManyKillsUnderLoad) {
   std::vector<std::thread> sessions;
   for (int s = 0; s < 3; ++s) {
     sessions.emplace_back([&, s] {
-      // Thrown in a thread it would end the program without a word.
+      // An exception in a thread would end the program without a message.
       try {
         Client client = daemon_.Connect();
         std::mt19937_64 random(s);
@@ -573,7 +575,7 @@ TEST_F(KillTest, ManyKillsUnderLoad) {
   int kills = 0;
   const bool enough = Eventually(
       [&] {
-        // Any moment is as good as another: the test holds at each.
+        // Any time is suitable: the test must hold at each.
         std::this_thread::sleep_for(milliseconds(random() % LongestPause().count()));
         const auto workers = daemon_.Workers();
         if (!workers.empty() && kill(workers[random() % workers.size()], SIGKILL) == 0) ++kills;
@@ -583,8 +585,8 @@ TEST_F(KillTest, ManyKillsUnderLoad) {
   stop = true;
   for (auto& session : sessions) session.join();
   EXPECT_TRUE(enough) << "only " << kills << " kills";
-  // A kill fails at most the one job that ran; a change in place that is lost takes what was made
-  // of the array later along.
+  // A kill fails at most the one job that ran. A lost change in place also fails what was made of
+  // the array later.
   EXPECT_LE(lost, kills * 13);
   RecordProperty("kills", kills);
   RecordProperty("rounds", rounds);

@@ -1,5 +1,5 @@
-// Functions that clients define, through a daemon: they behave as built-in ones do, belong to their
-// tenant, and harm nobody.
+// Client functions through a daemon: they behave like built-in ones, belong to their tenant, and
+// harm no other.
 
 #include <google/protobuf/text_format.h>
 #include <signal.h>
@@ -72,7 +72,7 @@ class Caller {
                      Parse<v1::RunRequest>(Expand("operation { " + operation +
                                                   " outputs { inline_result: true } }")));
   }
-  // The float64 result that came back inline.
+  // The float64 result that was returned inline.
   std::vector<double> Values(const std::string& operation) {
     const Outcome outcome = Run(operation);
     EXPECT_TRUE(outcome.ok()) << outcome.ToString();
@@ -104,7 +104,7 @@ class FunctionServiceTest : public ::testing::Test {
   static inline std::unique_ptr<Daemon> daemon_;
 };
 
-TEST_F(FunctionServiceTest, AUfuncBehavesAsABuiltInOne) {
+TEST_F(FunctionServiceTest, UfuncBehavesLikeABuiltInOne) {
   ASSERT_TRUE(caller_.Create("scaled", kScaled).ok());
   EXPECT_THAT(caller_.Values("ufunc { function: 'scaled' inputs { @(1 2) } inputs { @(3) } }"),
               ElementsAre(13, 23));
@@ -115,7 +115,7 @@ TEST_F(FunctionServiceTest, AUfuncBehavesAsABuiltInOne) {
       caller_.Values("expression { text: 'scaled(x, 1) * 2' inputs { key: 'x' value { @(1 2) } "
                      "} }"),
       ElementsAre(22, 42));
-  // In order, since nobody said that any will do.
+  // In order, since the function is not declared associative.
   EXPECT_THAT(caller_.Values("reduction { function_name: 'scaled' input { @(1 2 3) } }"),
               ElementsAre(123));
   EXPECT_THAT(caller_.Values("accumulation { function: 'scaled' input { @(1 2 3) } }"),
@@ -165,7 +165,7 @@ TEST_F(FunctionServiceTest, ReductionsAndGufuncs) {
               ElementsAre(3, 7));
 }
 
-TEST_F(FunctionServiceTest, AWrongTextIsRefusedWithTheLog) {
+TEST_F(FunctionServiceTest, InvalidTextIsRefusedWithTheLog) {
   const Outcome outcome = caller_.Create(
       "wrong",
       "ufunc { signatures: 'float64->float64' body { device_function { entry: 'f' source: "
@@ -185,23 +185,23 @@ TEST_F(FunctionServiceTest, AWrongTextIsRefusedWithTheLog) {
             "function.ufunc.body.expression.text");
 }
 
-TEST_F(FunctionServiceTest, BelongsToItsTenant) {
+TEST_F(FunctionServiceTest, FunctionBelongsToItsTenant) {
   Caller owner(daemon_->address(), "owner"), other(daemon_->address(), "other");
   ASSERT_TRUE(owner.Create("mine", kScaled).ok());
   const std::string call = "ufunc { function: 'mine' inputs { @(1) } inputs { @(3) } }";
   EXPECT_THAT(owner.Values(call), ElementsAre(13));
   EXPECT_EQ(other.Run(call).reason, "UNKNOWN_FUNCTION");
   const Outcome theirs = other.Delete("tenants/owner/functions/mine");
-  const Outcome nobodys = other.Delete("tenants/owner/functions/none");
+  const Outcome missing = other.Delete("tenants/owner/functions/none");
   EXPECT_EQ(theirs.code, kNotFound);
   EXPECT_EQ(theirs.reason, "FUNCTION_NOT_FOUND");
-  EXPECT_EQ(theirs.reason, nobodys.reason);
-  // The other may have one of that name.
+  EXPECT_EQ(theirs.reason, missing.reason);
+  // The other tenant may use the same name.
   EXPECT_TRUE(other.Create("mine", kScaled).ok());
   EXPECT_THAT(owner.Values(call), ElementsAre(13));
 }
 
-TEST_F(FunctionServiceTest, AFaultIsTheOperationsAlone) {
+TEST_F(FunctionServiceTest, FaultFailsOnlyItsOperation) {
   ASSERT_TRUE(
       caller_
           .Create("trap",

@@ -1,5 +1,5 @@
-// A device whose workers do not start any more, and then do: what the daemon says of it, and what
-// becomes of work. Its worker program is a script that fails while a file is there.
+// A device whose workers cannot start for a while: the daemon's reports, and the outcome of work.
+// Its worker program is a script that fails while a file exists.
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -62,7 +62,7 @@ class HealthTest : public ::testing::Test {
     return rpc_.Get<HealthCheckResponse>("grpc.health.v1.Health/Check", request).status();
   }
   Device OnlyDevice() { return Must(client_.ListDevices()).at(0); }
-  // Works until the end of this moment; errors are for the caller.
+  // Runs work until `end`; the caller handles errors.
   Result<RunReply> RunOne() {
     return client_.Run(Operation::Ufunc("add", {Operand(1), Operand(2)}));
   }
@@ -73,7 +73,7 @@ class HealthTest : public ::testing::Test {
   Rpc rpc_{daemon_.address()};
 };
 
-TEST_F(HealthTest, ADeviceFallsIllAndRecovers) {
+TEST_F(HealthTest, DeviceBecomesUnhealthyAndRecovers) {
   EXPECT_EQ(OnlyDevice().state, Device::State::kServing);
   EXPECT_EQ(Health(""), HealthCheckResponse::SERVING);
   EXPECT_EQ(Health(OnlyDevice().name), HealthCheckResponse::SERVING);
@@ -99,8 +99,8 @@ TEST_F(HealthTest, ADeviceFallsIllAndRecovers) {
   EXPECT_TRUE(daemon_.WaitForLog("device serves again", std::chrono::seconds(5)));
 }
 
-// With work at hand nobody waits for a canary.
-TEST_F(HealthTest, WorkersThatDoNotStartAreNoticedByWhoNeedsThem) {
+// With work available, no task waits for a canary.
+TEST_F(HealthTest, FailedWorkerStartsAreDetectedByQueuedWork) {
   ASSERT_TRUE(RunOne().ok());
   folder_.SetIll(true);
   for (pid_t worker : daemon_.Workers()) kill(worker, SIGKILL);

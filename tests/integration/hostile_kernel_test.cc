@@ -1,6 +1,6 @@
-// Kernels and sources that mean harm, on the CPU device, where a kernel is native code: what the
-// sandbox of workers and compilers is for. Each is stopped or harmless, is told with its name, and
-// neither the daemon nor another tenant's job notices.
+// Malicious kernels and sources on the CPU device, where a kernel is native code: the purpose of
+// the sandbox of workers and compilers. Each is stopped or harmless and reported with its name.
+// Neither the daemon nor another tenant's job is affected.
 
 #include <sched.h>
 #include <signal.h>
@@ -43,12 +43,12 @@ constexpr bool kSandboxed = false;  // nor are workers built with sanitizers
 constexpr bool kSandboxed = true;
 #endif
 
-// Such threads as the C library makes.
+// Flags of threads as the C library creates them.
 constexpr int64_t kThread = CLONE_THREAD | CLONE_SIGHAND | CLONE_VM;
 
 constexpr char kHostile[] = R"(
-// The compiler takes no inline assembly, but machine code can lie in constants. Each one is the
-// immediate value of a store, so that the order of the stores does not matter:
+// The compiler accepts no inline assembly, but constants can contain machine code. Each constant is
+// the immediate value of a store, so that the order of the stores does not matter:
 //   mov %r9,%rax; jmp *8(%rsp)
 //   xor %r9d,%r9d; jmp *16(%rsp)
 //   mov %rcx,%r10; syscall; ret
@@ -91,7 +91,7 @@ extern "C" __global__ void close_all(long long* out) {
   for (int i = 0; i < 64; ++i) call(3, i, 0, 0, 0);
   out[0] = 1;
 }
-// What a worker that was taken over could send: garbage, for ever.
+// A compromised worker could send this: endless garbage.
 extern "C" __global__ void send_garbage(long long* out, const char* text) {
   for (;;) call(44, 3, (long)text, 100, 0x4000);
 }
@@ -110,7 +110,7 @@ __device__ __noinline__ int deeper(int n, volatile long long* x) {
 }
 extern "C" __global__ void recurse(long long* out) { out[0] = deeper(0, out); }
 extern "C" __global__ void loop(volatile long long* out) { while (out[0] != -1) {} }
-// Everything that can be written in reach of its array: its own tenant's memory alone.
+// Everything within reach of its array: only its own tenant's memory.
 extern "C" __global__ void scribble(long long* out) {
   for (long i = 0;; ++i) ((volatile long long*)out)[i] = 0x4141414141414141;
 }
@@ -157,7 +157,7 @@ class HostileTest : public ::testing::Test {
 
   void TearDown() override {
     if (!daemon_.has_value()) return;
-    // Whatever the test did: another tenant's jobs run, and the daemon has not been replaced.
+    // After every test: another tenant's jobs run, and the daemon has not been replaced.
     EXPECT_EQ(OthersJob(), 7);
     EXPECT_FALSE(daemon_->Wait(milliseconds(1)).has_value());
     EXPECT_EQ(Get<int32_t>(*client_, client_->Full({DataType::kInt32, {1}}, 5))[0], 5);
@@ -213,7 +213,7 @@ class HostileTest : public ::testing::Test {
   Array text_;
 };
 
-TEST_F(HostileTest, ForbiddenSystemCallsAreFaultsWithTheKernelsName) {
+TEST_F(HostileTest, ForbiddenSystemCallsAreFaultsThatNameTheKernel) {
   const pid_t daemon = daemon_->pid();
   const struct {
     const char* what;
@@ -282,22 +282,23 @@ TEST_F(HostileTest, ForbiddenSystemCallsAreFaultsWithTheKernelsName) {
     EXPECT_THAT(error.message, AllOf(HasSubstr("system call"), HasSubstr("make_call")));
     EXPECT_EQ(OthersJob(), 7);
   }
-  // Its process was never touched by what the hostile one met.
+  // The hostile kernel's end did not affect its process.
   for (pid_t pid : others_worker_) {
     if (kill(pid, 0) == 0) return;
   }
   ADD_FAILURE() << "the other tenant's worker is gone";
 }
 
-TEST_F(HostileTest, AllowedCallsTellNothing) {
+TEST_F(HostileTest, AllowedCallsRevealNothing) {
   EXPECT_GT(ResultOfCall(SYS_getpid), 0);
   EXPECT_EQ(ResultOfCall(SYS_read, 0, -999, 0), 0);     // /dev/null
   EXPECT_EQ(ResultOfCall(SYS_write, 77, -999, 5), -9);  // EBADF
-  EXPECT_EQ(ResultOfCall(SYS_geteuid), 65534);          // nobody, in a user namespace of its own
+  EXPECT_EQ(ResultOfCall(SYS_geteuid),
+            65534);  // the overflow user id, in a separate user namespace
 }
 
-// Nor a signal to its own process but that of abort(), which is reported as any other fault.
-TEST_F(HostileTest, SignalsToItselfAreFaults) {
+// Nor a signal to its own process except that of abort(), which is reported like any other fault.
+TEST_F(HostileTest, SignalsToOwnProcessAreFaults) {
   for (const int signal : {SIGSTOP, SIGKILL, SIGUSR1, SIGALRM}) {
     const int64_t self = ResultOfCall(SYS_getpid);
     const Error error = ErrorOfCall(SYS_tgkill, self, self, signal);
@@ -306,8 +307,8 @@ TEST_F(HostileTest, SignalsToItselfAreFaults) {
   }
 }
 
-// The pool and the library's own threads stand before the first kernel, and no more come to be.
-TEST_F(HostileTest, ThreadsStandBeforeTheFirstKernel) {
+// The threads of the pool and the library exist before the first kernel, and no others are created.
+TEST_F(HostileTest, ThreadsExistBeforeTheFirstKernel) {
   Daemon daemon({"--cpu-devices=1x3", "--trust-tenant-header", "--require-sandbox"});
   Client client = daemon.Connect();
   Array ones = client.Full({DataType::kFloat64, {1}}, 1);
@@ -322,7 +323,7 @@ TEST_F(HostileTest, ThreadsStandBeforeTheFirstKernel) {
     return most;
   };
   const int64_t before = threads();
-  EXPECT_GT(before, 5);  // the pool's and the library's two each, and the worker's own
+  EXPECT_GT(before, 5);  // two each for the pool and the library, and the worker's own
   // Large enough for all threads of the library, after a kernel and after calls on one thread.
   std::vector<double> values(600 * 600, 0.5);
   Array matrix = Must(client.Put(values, {600, 600}));
@@ -336,7 +337,7 @@ TEST_F(HostileTest, ThreadsStandBeforeTheFirstKernel) {
   EXPECT_EQ(threads(), before);
 }
 
-// Usage has what the kernel's clock of the process says, not what tasks took.
+// Usage is the kernel's processor time of the process, not the duration of tasks.
 TEST_F(HostileTest, AllProcessorTimeIsCharged) {
   Daemon daemon({"--cpu-devices=1x2", "--trust-tenant-header", "--require-sandbox"});
   Client client = daemon.Connect();
@@ -364,13 +365,13 @@ TEST_F(HostileTest, AllProcessorTimeIsCharged) {
                     static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK)));
   }
   EXPECT_GT(used, 0.5);
-  // Less the time of its start, which is charged to no tenant.
+  // Minus the time of its start, which is charged to no tenant.
   EXPECT_GE(Must(client.GetUsage()).device_seconds, used - 0.25);
 }
 
-// The handler of faults trusts nothing that the kernel may have written over: the thread's own
-// variables, its launch, and what lies around them.
-TEST_F(HostileTest, FaultsAfterScribblingOverTheWorkerNameTheKernel) {
+// The fault handler does not trust any memory that the kernel may have overwritten: the thread's
+// own variables, its launch, and their surroundings.
+TEST_F(HostileTest, FaultsAfterMemoryCorruptionNameTheKernel) {
   KernelOptions launch = Launch("scribble_and_fault", {});
   launch.code = R"(
 extern "C" __global__ void scribble_and_fault(long long* out, int what) {
@@ -398,7 +399,7 @@ extern "C" __global__ void scribble_and_fault(long long* out, int what) {
   }
 }
 
-TEST_F(HostileTest, KillingItselfIsALostWorker) {
+TEST_F(HostileTest, KillingItselfLosesTheWorker) {
   const Error error = ErrorOfCall(SYS_exit_group, 0);
   EXPECT_TRUE(IsError(error, Code::kAborted, "WORKER_LOST"));
 }
@@ -424,7 +425,7 @@ TEST_F(HostileTest, LostSocketAndGarbageCostOnlyTheWorker) {
     if (entry == std::string("send_garbage")) arguments.push_back(text_);
     client_->Kernel(Launch(entry, arguments));
     auto result = client_->Fetch<int64_t>(out);
-    // Without its socket it may yet have said, on the status page, that it was done.
+    // Without its socket it may still have reported on the status page that it was done.
     if (!result || arguments.size() > 1) {
       EXPECT_TRUE(IsError(MustFail(result), Code::kAborted, "WORKER_LOST"));
     }
@@ -450,7 +451,7 @@ TEST_F(HostileTest, StackOverflowNamesItsKernel) {
   EXPECT_THAT(error.message, HasSubstr("recurse"));
 }
 
-TEST_F(HostileTest, EndlessLoopDoesNotHoldOthersUp) {
+TEST_F(HostileTest, EndlessLoopDoesNotBlockOthers) {
   Array ends = client_->Full({DataType::kInt64, {1}}, -1);
   client_->Kernel(Launch("loop", {ends}));
   Get<int64_t>(*client_, ends);  // compiled
@@ -462,7 +463,7 @@ TEST_F(HostileTest, EndlessLoopDoesNotHoldOthersUp) {
   EXPECT_TRUE(IsError(MustFail(client_->Fetch<int64_t>(out)), Code::kDeadlineExceeded, "DEADLINE"));
 }
 
-TEST_F(HostileTest, ScribblingEndsAtItsOwnArena) {
+TEST_F(HostileTest, OutOfBoundsWritesStayInItsArena) {
   Array out = Out();
   client_->Kernel(Launch("scribble", {out}));
   const Error error = MustFail(client_->Fetch<int64_t>(out));
@@ -482,7 +483,7 @@ TEST_F(HostileTest, ProcessesAreConfined) {
     SCOPED_TRACE(pid);
     const fs::path self = proc / std::to_string(pid);
     std::string status;
-    // A spare may be on its way into its sandbox, of which this comes last.
+    // A spare may still be entering its sandbox, and this is its last step.
     Eventually([&] {
       status = ReadFile(self / "status");
       return status.find("Seccomp:\t2") != std::string::npos;
@@ -534,7 +535,7 @@ TEST_F(HostileTest, SourcesReadNoFile) {
   }
 }
 
-TEST_F(HostileTest, OptionsComeFromTheList) {
+TEST_F(HostileTest, OptionsOutsideTheListAreRefused) {
   for (const char* option : {"-I/etc",
                              "--include-path=/etc",
                              "-include",
@@ -609,7 +610,7 @@ TEST_F(HostileTest, CompilersAreBounded) {
   }
 }
 
-TEST(SandboxFlagTest, OffIsSaid) {
+TEST(SandboxFlagTest, SandboxOffIsReported) {
   Daemon daemon({"--no-sandbox"});
   Client client = daemon.Connect();
   EXPECT_EQ(Get<int32_t>(client, client.Full({DataType::kInt32, {1}}, 5))[0], 5);

@@ -1,5 +1,5 @@
-// Operations whose outcome depends on data, through a daemon: what arrays carry when an index or a
-// count is wrong, and what is written where outputs and inputs share memory.
+// Operations whose outcome depends on data, through a daemon: errors that arrays carry after a
+// wrong index or count, and writes where outputs and inputs share memory.
 
 #include <google/protobuf/text_format.h>
 
@@ -65,7 +65,7 @@ class IndexingTest : public ::testing::Test {
         << Expand(text);
     return rpc_->Call("ComputeService/Run", request);
   }
-  // The int64 results that came back inline.
+  // The int64 results that were returned inline.
   std::vector<std::vector<int64_t>> Values(const Outcome& outcome) {
     EXPECT_TRUE(outcome.ok()) << outcome.ToString();
     std::vector<std::vector<int64_t>> values;
@@ -93,7 +93,7 @@ class IndexingTest : public ::testing::Test {
   static inline std::unique_ptr<Rpc> rpc_;
 };
 
-TEST_F(IndexingTest, TwoResultsComeBack) {
+TEST_F(IndexingTest, TwoResultsAreReturned) {
   const auto values = Values(Run(
       "ufunc { function: 'divmod' inputs { @(7 -7) } inputs { @(3) } } outputs { inline_result: "
       "true } outputs { inline_result: true }"));
@@ -102,13 +102,13 @@ TEST_F(IndexingTest, TwoResultsComeBack) {
   EXPECT_THAT(values[1], ElementsAre(1, 2));
 }
 
-TEST_F(IndexingTest, AnIndexOutOfRangeIsTheResultsError) {
+TEST_F(IndexingTest, IndexOutOfRangeFailsTheResult) {
   const Outcome direct =
       Run("gather { input { @(5 6 7) } indices { @(0 9) } } outputs { inline_result: true }");
   EXPECT_EQ(direct.code, kOutOfRange) << direct.ToString();
   EXPECT_EQ(direct.reason, "DATA_OUT_OF_RANGE") << direct.ToString();
   EXPECT_THAT(direct.message, HasSubstr("9"));
-  // A handle carries it, and so does what is made of it.
+  // A handle carries the error, and so do results computed from it.
   Run("gather { input { @(5 6 7) } indices { @(0 -4) } } outputs { handle: 10 }");
   Run("ufunc { function: 'negative' inputs { handle: 10 } } outputs { handle: 11 }");
   const Outcome later = Run("copy { input { handle: 11 } } outputs { inline_result: true }");
@@ -122,7 +122,7 @@ TEST_F(IndexingTest, AssignmentChangesAnArrayInPlace) {
                   "existing: true }")
                   .ok());
   EXPECT_THAT(Fetch(20), ElementsAre(0, 72, 2, 3, 4, 71));
-  // x[[1, 2, 3]] = x[0:3] reads what was there before.
+  // x[[1, 2, 3]] = x[0:3] reads the old values.
   Make(21, "@(0 1 2 3 4 5)");
   ASSERT_TRUE(Run("view { input { handle: 21 } steps { slice { start: 0 stop: 3 } } } outputs { "
                   "handle: 22 }")
@@ -133,7 +133,7 @@ TEST_F(IndexingTest, AssignmentChangesAnArrayInPlace) {
   EXPECT_THAT(Fetch(21), ElementsAre(0, 0, 1, 2, 4, 5));
 }
 
-TEST_F(IndexingTest, AMaskedResultOverItsInputKeepsTheRest) {
+TEST_F(IndexingTest, MaskedResultOverItsInputKeepsOtherElements) {
   // x[1:] = x[:-1] + 10 where the mask is set.
   Make(30, "@(0 1 2 3 4)");
   Run("view { input { handle: 30 } steps { slice { start: 1 } } } outputs { handle: 31 }");

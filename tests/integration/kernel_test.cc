@@ -1,5 +1,5 @@
-// What launches of clients' kernels carry beside plain arguments: values of variables, structs with
-// arrays in them, a grid that meets.
+// Features of client kernel launches beyond plain arguments: values of variables, structs that
+// contain arrays, cooperative grids.
 
 #include <signal.h>
 
@@ -65,7 +65,7 @@ class KernelTest : public ::testing::Test {
   Client client_ = daemon_->Connect();
 };
 
-// On whichever device and worker it runs, a launch has its own values.
+// A launch has its own values, on whichever device and worker it runs.
 TEST_F(KernelTest, GlobalsArePartOfTheLaunch) {
   Array table = Must(client_.Put<float>({10, 20, 30, 40}, {4}));
   const GlobalValue set{.name = "table", .value = table}, twice{.name = "scale", .value = 2};
@@ -109,7 +109,7 @@ TEST_F(KernelTest, ModulesHaveGlobals) {
 }
 
 // On the wire 0 is unset, which counts as 1.
-TEST_F(KernelTest, AnExtentOfZeroIsRefused) {
+TEST_F(KernelTest, ZeroExtentIsRefused) {
   Array out = Must(client_.Put<float>({1, 2, 3, 4}, {4}));
   for (const char* field : {"grid", "block"}) {
     KernelOptions launch = Apply();
@@ -139,7 +139,7 @@ TEST_F(KernelTest, WrongGlobalsAreRefusedAtTheirField) {
                       "DATA_TYPE_MISMATCH"));
 }
 
-// What the daemon had accepted holds its values over the daemon's death.
+// Work that the daemon had accepted keeps its values over the daemon's death.
 TEST(KernelRestartTest, GlobalsOutliveTheDaemon) {
   Daemon daemon({"--supervise"});
   Client client = daemon.Connect();
@@ -183,7 +183,7 @@ TEST_F(KernelTest, StructsHoldArraysAndNewOnes) {
   EXPECT_THAT(Get<int32_t>(client_, out[0]), ElementsAre(11, 12, 13));
   EXPECT_THAT(Get<int32_t>(client_, out[1]), ElementsAre(0));
   EXPECT_THAT(Get<int32_t>(client_, in), ElementsAre(1, 2, 3));
-  // Results within a struct travel inline too.
+  // Results within a struct can also be inline.
   const auto reply = Must(client_.Run(Operation::Kernel(options)));
   EXPECT_THAT(reply.values, SizeIs(2));
   options.arguments[0].struct_size = 16;
@@ -207,7 +207,7 @@ TEST_F(KernelTest, TexturesReadArrays) {
                        Texture{.array = x, .by_number = true, .extents = {3}},
                        KernelArgument::Out({DataType::kFloat32, {4}})};
   EXPECT_THAT(Values(options), ElementsAre(105, 206, 307, 8));
-  // A texture's array is read, and what wrote it before is waited for.
+  // A launch reads a texture's array, and waits for its writers.
   client_.Compute(Operation::Ufunc("add", {x, Operand(1.0f)}).ToExisting(x));
   EXPECT_THAT(Values(options), ElementsAre(206, 307, 408, 9));
   options.arguments[1] = Texture{.array = x, .by_number = true, .extents = {9}};
@@ -218,7 +218,7 @@ TEST_F(KernelTest, TexturesReadArrays) {
   EXPECT_TRUE(IsError(Failure(options), Code::kInvalidArgument, "DATA_TYPE_MISMATCH"));
 }
 
-TEST_F(KernelTest, CooperativeGridsMeet) {
+TEST_F(KernelTest, CooperativeGridsSynchronize) {
   KernelOptions options;
   options.code = R"(
     #include <cooperative_groups.h>
@@ -250,7 +250,7 @@ TEST_F(KernelTest, CooperativeGridsMeet) {
   EXPECT_THAT(large.ToString(), HasSubstr("run at once"));
 }
 
-// A function for one kind of device is compiled for that alone, and runs there alone.
+// A function for one kind of device is compiled only for that kind, and runs only there.
 TEST_F(KernelTest, FunctionsOfOneKindOfDevice) {
   Rpc rpc(daemon_->address());
   v1::CreateFunctionRequest request;
@@ -276,7 +276,7 @@ TEST_F(KernelTest, FunctionsOfOneKindOfDevice) {
               ElementsAre(3, 5));
 }
 
-// Text that kernels print goes to the client that launched them, once they have ended.
+// The text of kernels goes to the client that launched them, after they have ended.
 constexpr char kPrints[] = R"(
 extern "C" __global__ void greet(long long* out, int number) {
   printf("block %d thread %u of %d: %.2f\n", blockIdx.x, threadIdx.x, number, number / 4.0);
@@ -318,18 +318,18 @@ TEST_F(KernelTest, PrintedTextIsReadOnceByItsSession) {
   EXPECT_EQ(Must(client_.ReadPrinted()).text, "");
 }
 
-TEST_F(KernelTest, PrintedTextIsThereWhenAResultIs) {
+TEST_F(KernelTest, PrintedTextIsAvailableWithTheResult) {
   const auto out = client_.Kernel(Prints("greet", 3));
   EXPECT_THAT(Get<int64_t>(client_, out.at(0)), ElementsAre(3));
   EXPECT_EQ(Must(client_.ReadPrinted()).text, "block 0 thread 0 of 3: 0.75\n");
 }
 
-TEST_F(KernelTest, RunWithoutASessionReturnsWhatWasPrinted) {
+TEST_F(KernelTest, RunWithoutSessionReturnsPrintedText) {
   const RunReply reply = Must(client_.Run(Operation::Kernel(Prints("greet", 5))));
   EXPECT_EQ(reply.printed.text, "block 0 thread 0 of 5: 1.25\n");
 }
 
-TEST_F(KernelTest, AFloodIsCutAndCountedAndOthersKeepTheirText) {
+TEST_F(KernelTest, FloodIsTruncatedAndOthersKeepTheirText) {
   constexpr int kLines = 200'000;
   Client other = daemon_->Connect();
   for (int i = 0; i < 6; ++i) client_.Kernel(Prints("flood", kLines));
@@ -343,7 +343,7 @@ TEST_F(KernelTest, AFloodIsCutAndCountedAndOthersKeepTheirText) {
   EXPECT_EQ(Must(other.ReadPrinted()).text, "block 0 thread 0 of 9: 2.25\n");
 }
 
-TEST_F(KernelTest, AFailedAssertNamesItsPlaceAndKeepsTheTextBefore) {
+TEST_F(KernelTest, FailedAssertNamesItsLineAndKeepsEarlierText) {
   const auto out = client_.Kernel(Prints("check", 5));
   const Error error = MustFail(client_.Fetch<int64_t>(out.at(0)));
   EXPECT_TRUE(IsError(error, Code::kFailedPrecondition, "KERNEL_FAULT"));
@@ -353,7 +353,7 @@ TEST_F(KernelTest, AFailedAssertNamesItsPlaceAndKeepsTheTextBefore) {
   if (DeviceKind() == "cpu") EXPECT_EQ(Must(client_.ReadPrinted()).text, "before 5\n");
 }
 
-TEST_F(KernelTest, AJobHasTheTextOfItsKernels) {
+TEST_F(KernelTest, JobContainsTheTextOfItsKernels) {
   const Rpc rpc(daemon_->address());
   v1::CreateJobRequest request;
   auto* launch = request.mutable_job()->add_operations()->mutable_kernel_launch();

@@ -1,6 +1,6 @@
-// Random deaths of workers, compilers and the daemon under the mixed work of several tenants:
-// nothing that was acknowledged is lost, nothing is run twice, nothing is left behind.
-// $STRIDE_TEST_KILLS says how many.
+// Random deaths of workers, compilers and the daemon under the mixed work of several tenants: no
+// acknowledged result is lost, no work runs twice, nothing leaks. $STRIDE_TEST_KILLS is the number
+// of deaths.
 
 #include <signal.h>
 
@@ -33,8 +33,8 @@ int KillsWanted() {
   return given != nullptr ? std::max(1, std::atoi(given)) : 30;
 }
 
-// Between two deaths, at most: long enough that work begins in between. A process that uses a GPU
-// takes half a second to start.
+// The longest pause between two deaths: long enough that work begins in between. A process that
+// uses a GPU takes half a second to start.
 milliseconds LongestPause() { return milliseconds(OnCpu() ? 200 : 1200); }
 
 class KillTest : public ::testing::Test {
@@ -58,8 +58,8 @@ class KillTest : public ::testing::Test {
     stride::test_support::RemoveFolder(folder_);
   }
 
-  // One of four is the daemon's, one of twenty a compiler's, the others workers'. False: nobody was
-  // there to die.
+  // One of four deaths is the daemon's, one of twenty a compiler's, the others are workers'.
+  // Returns false if no such process exists.
   bool KillOne() {
     if (random_() % 4 == 0) {
       const int times = daemon_->TimesReady();
@@ -78,7 +78,7 @@ class KillTest : public ::testing::Test {
   int num_daemons_ = 0;
 };
 
-TEST_F(KillTest, OfWorkersAndTheDaemonUnderTheLoadOfTenants) {
+TEST_F(KillTest, WorkersAndDaemonDieUnderLoad) {
   const int wanted = KillsWanted();
   const int descriptors = NumDescriptors(daemon_->pid());
   std::vector<std::unique_ptr<Load>> loads;
@@ -98,7 +98,8 @@ TEST_F(KillTest, OfWorkersAndTheDaemonUnderTheLoadOfTenants) {
               DeviceKind().c_str(), wanted, kTenants, num_daemons_);
   Client client = Must(Client::Connect({.address = daemon_->address(), .token = tokens_[0]}));
   ExpectNoArraysLeft(client);
-  // The holder has the journal, the socket, and the arenas and marks of each tenant on each device.
+  // The holder has the journal, the socket, and the arenas and completion values of each tenant on
+  // each device.
   EXPECT_TRUE(Eventually([&] { return NumDescriptors(daemon_->pid()) < descriptors + 40; }))
       << NumDescriptors(daemon_->pid()) << " descriptors, at first " << descriptors;
 }

@@ -57,13 +57,13 @@ TEST(LargeTest, OffsetsHave64Bits) {
 
   // In place, over all of it.
   client.Compute(Operation::Ufunc("add", {large, Operand(2)}).ToExisting(array));
-  Must(client.Synchronize());  // other connections know nothing of this one's order
+  Must(client.Synchronize());  // other connections do not wait for this one's commands
   EXPECT_EQ(Fetched(rpc, 4 * kGib - 2, 4 * kGib + 3), std::string(5, 5));
   EXPECT_EQ(Fetched(rpc, kSize - 3, kSize), std::string(3, 5));
   EXPECT_THAT(Get<uint64_t>(client, client.Reduce(Reduction::kSum, large)),
               ElementsAre(uint64_t{kSize} * 5));
 
-  // A range from the wire.
+  // A range by PutArray.
   v1::PutArrayRequest header, body;
   header.mutable_header()->set_parent("tenants/default");
   header.mutable_header()->set_array_id("large");
@@ -79,7 +79,7 @@ TEST(LargeTest, OffsetsHave64Bits) {
   EXPECT_EQ(Fetched(rpc, 4 * kGib + 99, 4 * kGib + 104), "\5abc\5");
   EXPECT_EQ(Fetched(rpc, 100, 103), std::string(3, 5)) << "32 bits of the offset were lost";
 
-  // A kernel, a view and a reduction that tells where.
+  // A kernel, a view and a reduction that returns an index.
   KernelOptions poke;
   poke.code =
       R"(extern "C" __global__ void poke(unsigned char* x, long long n) { x[n - 1] = 77; x[1ll << 32] = 55; })";

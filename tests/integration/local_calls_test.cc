@@ -1,4 +1,4 @@
-// Runs and commands of the C++ client by local connections, and by gRPC where there are none.
+// Runs and commands of the C++ client by local connections, and by gRPC without them.
 
 #include <signal.h>
 
@@ -27,7 +27,7 @@ void ExpectSum(Client& client, int32_t left) {
   EXPECT_EQ(sum, left + 1);
 }
 
-// Of a daemon with --log-level=debug, which writes a line for each call.
+// The log of a daemon with --log-level=debug, which writes a line per call.
 int64_t NumLines(const Daemon& daemon, const std::string& text) {
   const std::string log = daemon.Log();
   int64_t count = 0;
@@ -45,7 +45,7 @@ void UseAll(Client& client) {
   Must(client.Synchronize());
 }
 
-TEST(LocalCallsTest, OneConnectionCarriesRunsAndOneCommands) {
+TEST(LocalCallsTest, RunsAndCommandsUseOneConnectionEach) {
   Daemon daemon({"--log-level=debug"});
   {
     Client client = daemon.Connect();
@@ -56,7 +56,7 @@ TEST(LocalCallsTest, OneConnectionCarriesRunsAndOneCommands) {
 }
 
 // Small arrays in messages, larger ones through a region: one call each, by the connection of Runs.
-TEST(LocalCallsTest, ArraysThatAreOneCallTravelByThem) {
+TEST(LocalCallsTest, SmallTransfersUseLocalCalls) {
   Daemon daemon({"--log-level=debug"});
   {
     Client client = daemon.Connect();
@@ -72,11 +72,11 @@ TEST(LocalCallsTest, ArraysThatAreOneCallTravelByThem) {
   }
   ASSERT_TRUE(daemon.WaitForLog("method=SessionService/DeleteSession ", std::chrono::seconds(100)));
   EXPECT_EQ(NumLines(daemon, "method=ArrayService/PutArray "), 5);
-  // A part under way while the next is copied has one of its own.
+  // A part in flight while the next is copied has its own connection.
   EXPECT_LE(NumConnects(daemon), 3);
 }
 
-TEST(LocalCallsTest, AClientMayDoWithoutThem) {
+TEST(LocalCallsTest, ClientMayDisableLocalCalls) {
   Daemon daemon({"--log-level=debug"});
   {
     Client client = Must(Client::Connect({.address = daemon.address(), .local_calls = false}));
@@ -88,7 +88,7 @@ TEST(LocalCallsTest, AClientMayDoWithoutThem) {
 }
 
 // Eight threads leave room for one connection.
-TEST(LocalCallsTest, WhereThereIsNoRoomCallsGoByGrpc) {
+TEST(LocalCallsTest, CallsBeyondConnectionLimitUseGrpc) {
   Daemon daemon({"--log-level=debug", "--max-threads=8"});
   Client first = daemon.Connect(), second = daemon.Connect();
   ExpectSum(first, 1);
@@ -98,7 +98,7 @@ TEST(LocalCallsTest, WhereThereIsNoRoomCallsGoByGrpc) {
   EXPECT_GE(NumConnects(daemon), 3);
 }
 
-TEST(LocalCallsTest, ThreadsRunAtOnce) {
+TEST(LocalCallsTest, ThreadsCallConcurrently) {
   Daemon daemon;
   Client client = daemon.Connect();
   std::vector<std::thread> threads;
@@ -110,7 +110,7 @@ TEST(LocalCallsTest, ThreadsRunAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(LocalCallsTest, ADaemonThatIsReplacedGivesOthers) {
+TEST(LocalCallsTest, ReplacedDaemonOpensNewConnections) {
   Daemon daemon({"--supervise", "--log-level=debug"});
   Client client = daemon.Connect();
   UseAll(client);

@@ -96,7 +96,7 @@ TEST(ProgramTest, ReplaysWithNewInputs) {
   v1::CreateProgramResponse response;
   ASSERT_TRUE(response.ParseFromString(created.replies.at(0)));
   EXPECT_EQ(response.program().name(), "tenants/default/programs/squares");
-  EXPECT_EQ(response.num_tasks(), 1);  // of two steps
+  EXPECT_EQ(response.num_tasks(), 1);  // two steps
   ASSERT_EQ(response.results_size(), 2);
   EXPECT_EQ(response.results(0).shape(0), 3);
   for (double k : {1, 2, 3}) {
@@ -105,7 +105,7 @@ TEST(ProgramTest, ReplaysWithNewInputs) {
     EXPECT_THAT(values[0], ElementsAre((1 + k) * (1 + k), (2 + k) * (2 + k), (3 + k) * (3 + k)));
     EXPECT_THAT(values[1], ElementsAre(values[0][0] + values[0][1] + values[0][2]));
   }
-  // Another shape than was declared.
+  // Another shape than declared.
   EXPECT_THAT(caller.Values(caller.CallOf("squares", {{1, 2}, {0}}, 2)).at(0), ElementsAre(1, 4));
   const Outcome wrong = caller.Run(caller.CallOf("squares", {{1, 2}, {1, 2, 3}}, 2));
   EXPECT_EQ(wrong.code, kInvalidArgument) << wrong.ToString();
@@ -114,7 +114,7 @@ TEST(ProgramTest, ReplaysWithNewInputs) {
   EXPECT_EQ(caller.Run(caller.CallOf("squares", {{1, 2}}, 2)).code, kInvalidArgument);
   EXPECT_EQ(caller.Run(caller.CallOf("squares", {{1, 2}, {1, 2}}, 1)).code, kInvalidArgument);
   EXPECT_EQ(caller.Run(caller.CallOf("none", {{1, 2}, {1, 2}}, 2)).code, kNotFound);
-  // It outlives the daemon.
+  // The program outlives the daemon.
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
   ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
@@ -134,7 +134,7 @@ TEST(ProgramTest, ResultsGoToHandlesAndExistingArrays) {
   v1::CreateSessionRequest session;
   session.set_session_id("s");
   ASSERT_TRUE(caller.rpc().Call("SessionService/CreateSession", session).ok());
-  // One command makes both; the next call writes the first again.
+  // One command creates both; the next call overwrites the first.
   v1::ExecuteRequest request;
   request.set_session("sessions/s");
   for (int round = 0; round < 2; ++round) {
@@ -173,10 +173,10 @@ TEST(ProgramTest, ResultsGoToHandlesAndExistingArrays) {
 }
 
 // JAX's vmap: a function of one vector, over a batch of them.
-TEST(ProgramTest, ABatchIsOneProgram) {
+TEST(ProgramTest, BatchIsOneProgram) {
   Daemon daemon;
   Caller caller(daemon.address());
-  // The sum of squares of a matrix times a vector, less the vector's greatest element.
+  // The sum of squares of a matrix times a vector, minus the vector's greatest element.
   const std::string operations = R"(
     inputs { handle: 1 } inputs { handle: 2 } outputs: 6 outputs: 3
     operations { matmul { left { handle: 1 } right { handle: 2 } } outputs { handle: 3 } }
@@ -216,7 +216,7 @@ TEST(ProgramTest, ABatchIsOneProgram) {
     for (size_t i = 0; i < 3; ++i)
       EXPECT_DOUBLE_EQ(all[1][i * 4 + b], one[1].at(i)) << b << " " << i;
   }
-  // What has no rule says so.
+  // An operation without a batching rule is reported.
   const Outcome no_rule = caller.Create(
       "none",
       "inputs { handle: 1 spec { data_type: DATA_TYPE_FLOAT64 shape: 4 shape: 3 } } outputs: 2 "
@@ -226,8 +226,8 @@ TEST(ProgramTest, ABatchIsOneProgram) {
   EXPECT_EQ(no_rule.metadata.at("feature"), "batching of nonzero");
 }
 
-// Each element with indices, targets and places of its own.
-TEST(ProgramTest, ABatchGathersScattersAndWritesInPlace) {
+// Each element with its own indices, targets and positions.
+TEST(ProgramTest, BatchGathersScattersAndWritesInPlace) {
   Daemon daemon;
   Caller caller(daemon.address());
   const std::string operations = R"(
@@ -276,7 +276,7 @@ TEST(ProgramTest, ABatchGathersScattersAndWritesInPlace) {
   }
 }
 
-TEST(ProgramTest, ByTheClient) {
+TEST(ProgramTest, ClientRegistersAndCallsPrograms) {
   Daemon daemon;
   Client client = daemon.Connect();
   ProgramSpec spec{.id = "norm",
@@ -307,8 +307,8 @@ TEST(ProgramTest, ByTheClient) {
   EXPECT_FALSE(client.CreateProgram({.id = "empty"}));
 }
 
-// The sum doubled until it is 100 or more, and then halved or not.
-TEST(ProgramTest, LoopsAndBranchesByTheClient) {
+// Doubles the sum until it is 100 or more, and then halves it or not.
+TEST(ProgramTest, ClientLoopsAndBranches) {
   Daemon daemon;
   Client client = daemon.Connect();
   const auto handle = ProgramSpec::Handle;
@@ -341,8 +341,8 @@ TEST(ProgramTest, LoopsAndBranchesByTheClient) {
   EXPECT_FALSE(client.CreateProgram(spec));
 }
 
-// What a step finds wrong fails the call, and every result of it.
-TEST(ProgramTest, AFailingStepFailsTheWholeCall) {
+// An error found by a step fails the call and all of its results.
+TEST(ProgramTest, FailingStepFailsTheWholeCall) {
   Daemon daemon;
   Caller caller(daemon.address());
   ASSERT_TRUE(caller
@@ -367,8 +367,8 @@ TEST(ProgramTest, AFailingStepFailsTheWholeCall) {
   }
 }
 
-// What is written over its own input takes a copy: such a program runs step by step.
-TEST(ProgramTest, RunsStepByStepWhereItMust) {
+// A write over its own input needs a copy: such a program runs step by step.
+TEST(ProgramTest, UnsupportedGraphRunsStepByStep) {
   Daemon daemon;
   Caller caller(daemon.address());
   const Outcome created = caller.Create("shift", R"(
@@ -406,7 +406,7 @@ std::string ScaleProgram(const std::string& code) {
     operations { ufunc { function: 'negative' inputs { handle: 3 } } outputs { handle: 4 } })";
 }
 
-TEST(ProgramTest, HasKernels) {
+TEST(ProgramTest, ProgramContainsKernels) {
   Daemon daemon;
   Caller caller(daemon.address());
   const Outcome created =
@@ -416,7 +416,7 @@ TEST(ProgramTest, HasKernels) {
     EXPECT_THAT(caller.Values(caller.CallOf("scale", {{x, 2, 3}}, 1)).at(0),
                 ElementsAre(-10 * (x + 1), -30, -40));
   }
-  // An entry that is not there, told with the step.
+  // A missing entry point is reported with its step.
   ASSERT_TRUE(caller.Create("wrong", ScaleProgram("source: \"__global__ void other() {}\"")).ok());
   const Outcome outcome = caller.Run(caller.CallOf("wrong", {{1, 2, 3}}, 1));
   EXPECT_EQ(outcome.code, kInvalidArgument) << outcome.ToString();
@@ -425,11 +425,11 @@ TEST(ProgramTest, HasKernels) {
   EXPECT_EQ(no_module.code, kNotFound) << no_module.ToString();
 }
 
-TEST(ProgramTest, CallsPrograms) {
+TEST(ProgramTest, ProgramCallsPrograms) {
   Daemon daemon({"--supervise"});
   Caller caller(daemon.address());
   ASSERT_TRUE(caller.Create("squares", kProgram).ok());
-  // squares(x, y) twice: the second time of its own result.
+  // squares(x, y) twice: the second time with its own result.
   const std::string twice = R"(inputs { handle: 1 } outputs: 4 outputs: 5
     operations { program_call { program: 'tenants/default/programs/squares'
       inputs { handle: 1 } inputs { handle: 1 } } outputs { handle: 2 } outputs { handle: 3 } }
@@ -443,7 +443,7 @@ TEST(ProgramTest, CallsPrograms) {
       outputs { handle: 2 } })")
                 .code,
             kNotFound);
-  // What it calls may go.
+  // The called program may be deleted.
   v1::DeleteProgramRequest gone;
   gone.set_name("tenants/default/programs/squares");
   ASSERT_TRUE(caller.rpc().Call("ProgramService/DeleteProgram", gone).ok());
@@ -462,7 +462,7 @@ TEST(ProgramTest, CallsPrograms) {
   check(again);
 }
 
-TEST(ProgramTest, AJobCallsPrograms) {
+TEST(ProgramTest, JobCallsPrograms) {
   Daemon daemon;
   Caller caller(daemon.address());
   ASSERT_TRUE(caller.Create("squares", kProgram).ok());
@@ -493,7 +493,7 @@ std::string EndlessProgram() {
       " { volatile double* p = y; while (p[0] < 1) {} }\"");
 }
 
-TEST(ProgramTest, ACancelAndADeadlineEndARunningProgram) {
+TEST(ProgramTest, CancelOrDeadlineEndsRunningProgram) {
   Daemon daemon({"--kill-grace=200ms"});
   Caller caller(daemon.address());
   ASSERT_TRUE(caller.Create("endless", EndlessProgram()).ok());
@@ -507,8 +507,8 @@ TEST(ProgramTest, ACancelAndADeadlineEndARunningProgram) {
               ElementsAre(-20, -30, -40));
 }
 
-// The program that runs makes its results afresh: it runs again in the next worker.
-TEST(ProgramTest, OutlivesItsWorker) {
+// The running program creates its results again: it runs again in the next worker.
+TEST(ProgramTest, ProgramOutlivesItsWorker) {
   Daemon daemon;
   Caller caller(daemon.address());
   std::string slow = "inputs { handle: 1 } outputs: 401 ";
@@ -530,7 +530,7 @@ TEST(ProgramTest, OutlivesItsWorker) {
   }
 }
 
-// The input with 1 added until its sum is `end` or more.
+// Adds 1 to the input until its sum is `end` or more.
 std::string CountingProgram(double end) {
   const std::string number = std::to_string(end);
   const auto test = [&](int array, int sum, int result) {
@@ -547,7 +547,7 @@ std::string CountingProgram(double end) {
          test(2, 3, 4) + "outputs: 4 outputs: 2 } } outputs { handle: 4 } } outputs: 4";
 }
 
-TEST(ProgramTest, ALoopRunsUntilItsConditionIsFalse) {
+TEST(ProgramTest, LoopRunsUntilItsConditionIsFalse) {
   Daemon daemon;
   Caller caller(daemon.address());
   const Outcome created = caller.Create("count", CountingProgram(1000));
@@ -557,7 +557,7 @@ TEST(ProgramTest, ALoopRunsUntilItsConditionIsFalse) {
     const double trips = std::ceil((1000 - (1 + x)) / 2);
     EXPECT_THAT(values.at(0), ElementsAre(1 + trips, x + trips));
   }
-  // No trip: the result is an array of its own.
+  // No iteration: the result is a separate array.
   EXPECT_THAT(caller.Values(caller.CallOf("count", {{999, 2}}, 1)).at(0), ElementsAre(999, 2));
 }
 
@@ -573,7 +573,7 @@ std::string SumsProgram(int count, const std::string& options = "") {
          "outputs: 4 outputs: 5";
 }
 
-TEST(ProgramTest, ALoopWithACountScansAndStacks) {
+TEST(ProgramTest, CountedLoopScansAndStacks) {
   Daemon daemon;
   Caller caller(daemon.address());
   ASSERT_TRUE(caller.Create("sums", SumsProgram(300)).ok());
@@ -610,7 +610,7 @@ TEST(ProgramTest, ALoopWithACountScansAndStacks) {
 }
 
 // A loop in a branch in a loop: while the sum is less than 1000 either doubles it, or adds 1 four
-// times where it is less than 10.
+// times if it is less than 10.
 constexpr char kNested[] = R"(
   inputs { handle: 1 }
   operations { ufunc { function: 'less' inputs { handle: 1 } inputs { scalar { float_value: 1000 } } }
@@ -653,7 +653,7 @@ v1::Job JobOf(const Caller& caller, const v1::CreateJobRequest& request) {
   return caller.rpc().Get<v1::CreateJobResponse>("JobService/CreateJob", request).job();
 }
 
-// Once `until` holds of it, or after a minute.
+// Waits until `until` is true, for at most a minute.
 template <typename Until>
 v1::Job AwaitJob(const Caller& caller, const std::string& name, Until until) {
   v1::GetJobRequest get;
@@ -667,7 +667,7 @@ v1::Job AwaitJob(const Caller& caller, const std::string& name, Until until) {
   return job;
 }
 
-TEST(ProgramTest, AnEndlessLoopHoldsNobodyUpAndEndsWhenItIsCancelled) {
+TEST(ProgramTest, EndlessLoopBlocksNoOtherAndCanBeCancelled) {
   Daemon daemon({"--supervise"});
   Caller caller(daemon.address());
   ASSERT_TRUE(caller.Create("endless", CountingProgram(1e300)).ok());
@@ -689,7 +689,7 @@ TEST(ProgramTest, AnEndlessLoopHoldsNobodyUpAndEndsWhenItIsCancelled) {
   const Outcome late = caller.rpc().Call(
       "ComputeService/Run", caller.CallOf("endless", {{1, 2}}, 1), std::chrono::seconds(2));
   EXPECT_EQ(late.code, 4) << late.ToString();  // DEADLINE_EXCEEDED
-  // With the daemon, whose successor says so.
+  // With the daemon, whose successor reports it.
   job = AwaitJob(caller, JobOf(caller, request).name(), runs);
   const int times = daemon.TimesReady();
   kill(daemon.ServingPid(), SIGKILL);
@@ -701,10 +701,10 @@ TEST(ProgramTest, AnEndlessLoopHoldsNobodyUpAndEndsWhenItIsCancelled) {
   EXPECT_THAT(again.Values(again.CallOf("count", {{1, 2}}, 1)).at(0), ElementsAre(5, 6));
 }
 
-TEST(ProgramTest, AFailingTripFailsTheLoop) {
+TEST(ProgramTest, FailingIterationFailsTheLoop) {
   Daemon daemon;
   Caller caller(daemon.address());
-  // The carried index leaves the array in the fourth trip.
+  // The carried index leaves the array in the fourth iteration.
   const std::string program =
       "inputs { handle: 1 } operations { creation { fill { spec { data_type: DATA_TYPE_INT64 } } } "
       "outputs { handle: 2 } } operations { loop { constants { handle: 1 } carried { handle: 2 } "
@@ -718,7 +718,7 @@ TEST(ProgramTest, AFailingTripFailsTheLoop) {
   EXPECT_EQ(failed.code, 11) << failed.ToString();  // OUT_OF_RANGE
 }
 
-TEST(ProgramTest, AKernelWritesNoInputOfABody) {
+TEST(ProgramTest, KernelMayNotWriteInputOfABody) {
   Daemon daemon;
   Caller caller(daemon.address());
   const std::string launch =

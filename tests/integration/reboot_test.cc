@@ -1,7 +1,6 @@
-// What the end of the machine may not do: lose a named array that had reached the disk, lose an
-// accepted job or let it count twice, bring back what was deleted, or show wrong bytes. Every
-// process of the daemon is killed; the next one has nothing but the state folder. STRIDE_KILLS sets
-// how many random reboots there are.
+// Guarantees over a machine reboot: no named array on disk is lost, no accepted job is lost or
+// counts twice, no deleted array returns, no wrong bytes are read. Every process of the daemon is
+// killed; the next one has only the state folder. STRIDE_KILLS sets the number of random reboots.
 
 #include <signal.h>
 
@@ -43,7 +42,7 @@ extern "C" __global__ void hold(double* x, const int* turns) {
 
 std::string Named(const std::string& id) { return "tenants/default/arrays/" + id; }
 
-// A state folder, and the daemons that come after one another on it.
+// A state folder, and the successive daemons on it.
 class Machine {
  public:
   explicit Machine(std::vector<std::string> flags = {}) : flags_(std::move(flags)) {
@@ -62,7 +61,7 @@ class Machine {
     daemon_ = std::make_unique<Daemon>(flags, Devices{}, std::move(environment));
     return daemon_->Connect();
   }
-  // Nothing of it is left in memory.
+  // Memory has no copy of it.
   void PowerOff() {
     std::vector<pid_t> all = {daemon_->ServingPid()};
     if (all[0] != daemon_->pid()) all.insert(all.begin(), daemon_->pid());
@@ -79,7 +78,7 @@ class Machine {
     return Boot();
   }
 
-  // Whether the daemon has ended by itself.
+  // Returns whether the daemon has ended by itself.
   bool Died() { return died_ = died_ || daemon_->Wait(milliseconds(0)).has_value(); }
 
   Daemon& daemon() { return *daemon_; }
@@ -95,8 +94,8 @@ class Machine {
     return files;
   }
 
-  // Until all arrays that are ready now, and have no row yet, are on disk: one thread writes them
-  // in turn, and a deletion is answered when all that came before is written.
+  // Waits until all arrays that are ready now, and have no row yet, are on disk. One thread writes
+  // them in turn, and a deletion returns when all earlier writes are done.
   void Settle(Client& client) {
     const std::string first = Named("settle-a-" + std::to_string(++settled_));
     const std::string second = Named("settle-b-" + std::to_string(settled_));
@@ -134,12 +133,12 @@ class Machine {
   std::string state_, log_;
   std::unique_ptr<Daemon> daemon_;
   bool died_ = false;
-  int64_t next_size_ = 12345;  // of arrays that nothing else is as large as
+  int64_t next_size_ = 12345;  // arrays of a unique size
   int settled_ = 0;
 };
 
-// Keeps the one CPU device busy for `turns` times a few milliseconds: once it returns, what comes
-// later waits behind it.
+// Keeps the only CPU device busy for `turns` times a few milliseconds: after it returns, later
+// tasks wait in the queue.
 void Hold(Client& client, int turns) {
   auto launch = [&](int count) {
     KernelOptions options;
@@ -174,7 +173,7 @@ Job AwaitEnd(Client& client, const std::string& name) {
   return job;
 }
 
-TEST(RebootTest, ArraysComeBackBitForBit) {
+TEST(RebootTest, ArraysAreRestoredBitForBit) {
   Machine machine;
   Client client = machine.Boot();
   std::vector<float> large = Iota<float>(3 << 20);
@@ -236,7 +235,7 @@ TEST(RebootTest, ArraysComeBackBitForBit) {
             (std::vector<double>{1, 3, 5, 7, 9, 11}));
 }
 
-TEST(RebootTest, AChangeReachesTheDisk) {
+TEST(RebootTest, ChangeReachesTheDisk) {
   Machine machine({"--supervise"});
   Client client = machine.Boot();
   Array x = Must(client.Put<double>(Iota<double>(1000), {1000}, {.name = Named("x")}));
@@ -244,14 +243,14 @@ TEST(RebootTest, AChangeReachesTheDisk) {
   const std::set<std::string> before = machine.Files();
   ASSERT_EQ(before.size(), 1u);
   Must(client.Compute(Operation::Ufunc("add", {x, 1.0}).ToExisting(x)).Wait());
-  // The file of the older version goes when the row of the newer one is there.
+  // The file of the older version is deleted when the row of the newer one exists.
   ASSERT_TRUE(Eventually([&] {
     const auto files = machine.Files();
     return files.size() == 1 && files != before;
   }));
   client = machine.Reboot();
   EXPECT_EQ(Get<double>(client, client.Open(Named("x"))), Iota<double>(1000, 1));
-  // A restart after a reboot has it from the journal, and leaves what is on disk alone.
+  // A restart after a reboot restores it from the journal, and does not change the disk.
   const std::set<std::string> files = machine.Files();
   kill(machine.daemon().ServingPid(), SIGKILL);
   ASSERT_TRUE(machine.daemon().WaitReady(2, std::chrono::seconds(100)));
@@ -332,10 +331,10 @@ TEST(RebootTest, JobsRunOnce) {
     EXPECT_EQ(Get<double>(client, client.Open(Named("chained"))), three_x);
     EXPECT_EQ(Get<double>(client, client.Open(Named("count"))), std::vector<double>{22});
     EXPECT_EQ(Get<double>(client, client.Open(Named("ended"))), Iota<double>(100, 5));
-    // Its request is known still.
+    // Its request id is still known.
     EXPECT_EQ(submit("ended", ended_operations()), ended);
     EXPECT_EQ(Must(client.GetJob(ended)).results.size(), 1u);
-    // Now all is settled, also what they made; the next round changes nothing.
+    // Now all is settled, including the results; the next round changes nothing.
     ASSERT_TRUE(Eventually([&] { return machine.Files().size() == 7; })) << machine.Files().size();
     machine.Settle(client);
     std::this_thread::sleep_for(std::chrono::seconds(2));  // count's second version
@@ -347,8 +346,8 @@ TEST(RebootTest, JobsRunOnce) {
   EXPECT_EQ(MustFail(client.GetJob(ended)).reason, "JOB_NOT_FOUND");
 }
 
-// A job that was at work: what it made is made again; what it changed cannot be.
-TEST(RebootTest, RunningJobsRunAgainOrSayThatTheyCannot) {
+// A running job: its new results are computed again; its changes in place cannot be.
+TEST(RebootTest, RunningJobsRunAgainOrFail) {
   Machine machine;
   Client client = machine.Boot();
   Array x = Must(client.Put<double>({1}, {1}, {.name = Named("x")}));
@@ -371,7 +370,7 @@ TEST(RebootTest, RunningJobsRunAgainOrSayThatTheyCannot) {
   EXPECT_EQ(job.error->reason, "WORKER_LOST") << job.error->ToString();
   EXPECT_EQ(Get<double>(client, client.Open(Named("x"))), std::vector<double>{2});
 
-  // A part of it is on disk before it ends, and somebody has used that.
+  // A part of it is on disk before it ends, and another operation has used that.
   const size_t num_files = machine.Files().size();
   spec.operations = {
       Operation::Ufunc("add", {y, 1.0}).ToName(Named("part")),
@@ -390,8 +389,9 @@ TEST(RebootTest, RunningJobsRunAgainOrSayThatTheyCannot) {
   EXPECT_EQ(Get<double>(client, client.Open(Named("held"))), std::vector<double>{7});
 }
 
-// Functions and programs are on disk when they are answered for, and gone when their deletion is.
-TEST(RebootTest, FunctionsAndProgramsComeBack) {
+// Functions and programs are on disk before the call returns, and gone before their deletion
+// returns.
+TEST(RebootTest, FunctionsAndProgramsAreRestored) {
   for (const char* flag : {"--no-supervise", "--supervise"}) {
     Machine machine(flag[2] == 'n' ? std::vector<std::string>() : std::vector<std::string>{flag});
     Client client = machine.Boot();
@@ -438,7 +438,7 @@ TEST(RebootTest, FunctionsAndProgramsComeBack) {
   }
 }
 
-TEST(RebootTest, DamageIsToldAndNeverShown) {
+TEST(RebootTest, DamageIsReportedAndNeverReturned) {
   Machine machine;
   Client client = machine.Boot();
   Must(client.Put(Iota<double>(1000), {1000}, {.name = Named("whole")}));
@@ -485,7 +485,7 @@ TEST(RebootTest, DamageIsToldAndNeverShown) {
   EXPECT_EQ(Must(client.ListArrays("tenants/default")).size(), 1u);
 }
 
-TEST(RebootTest, WhatDoesNotFitIsToldAndNotKept) {
+TEST(RebootTest, OversizedArraysAreReportedAndNotSaved) {
   Machine machine({"--durable-bytes=120000"});
   Client client = machine.Boot();
   Must(client.Put(Iota<double>(10000), {10000}, {.name = Named("fits")}));
@@ -495,7 +495,7 @@ TEST(RebootTest, WhatDoesNotFitIsToldAndNotKept) {
       machine.daemon().WaitForLog("an array is not kept on disk", std::chrono::seconds(100)));
   EXPECT_THAT(machine.Log(), HasSubstr(Named("too-much")));
   EXPECT_EQ(machine.Files().size(), 1u);
-  // When there is room again, it is.
+  // It is saved when there is room again.
   Must(client.DeleteArray(Named("fits")));
   machine.Settle(client);
   ASSERT_TRUE(Eventually([&] { return machine.Files().size() == 1; }));
@@ -513,7 +513,7 @@ TEST(RebootTest, WithoutTheFeatureNothingIsWritten) {
   EXPECT_FALSE(fs::exists(machine.state() + "/durable"));
 }
 
-// What it costs a client that a job is on disk before it is accepted.
+// The cost for a client of a job that is on disk before it is accepted.
 TEST(RebootTest, CostOfAJob) {
   for (const char* flag : {"--durable-bytes=0", "--durable-bytes=1000000000"}) {
     Machine machine({flag});
@@ -548,8 +548,8 @@ TEST(RebootTest, CostOfAJob) {
   }
 }
 
-// An orderly end waits for the disk.
-TEST(RebootTest, NothingIsLostByAnOrderlyEnd) {
+// A clean shutdown waits for the disk.
+TEST(RebootTest, CleanShutdownLosesNothing) {
   Machine machine;
   Client client = machine.Boot();
   for (int i = 0; i < 50; ++i)
@@ -561,8 +561,8 @@ TEST(RebootTest, NothingIsLostByAnOrderlyEnd) {
     EXPECT_EQ(Get<double>(client, client.Open(Named(std::to_string(i)))), Iota<double>(1000, i));
 }
 
-// Jobs that were acknowledged before the power went, with changes in place among them, each of
-// which would show if it counted twice.
+// Jobs acknowledged before the power loss, some with changes in place. Each change would show if it
+// counted twice.
 class Ledger {
  public:
   void Add(Client& client, std::mt19937& random) {
@@ -609,7 +609,7 @@ class Ledger {
     if (changes_.empty()) return;
     const double count = Get<double>(client, client.Open(Named("count")))[0];
     EXPECT_GE(count, known);
-    // A job whose answer was lost may have been accepted.
+    // A job whose response was lost may have been accepted.
     EXPECT_LE(count, known + unknown + unanswered_);
   }
   size_t size() const { return made_.size() + changes_.size(); }
@@ -634,7 +634,7 @@ TEST(RebootTest, RandomRebootsUnderLoad) {
     std::atomic<bool> stop{false};
     std::thread load([&] {
       auto connected = Client::Connect({.address = machine.daemon().address()});
-      if (!connected) return;  // the power went at once
+      if (!connected) return;  // immediate power loss
       Client own = *std::move(connected);
       while (!stop) {
         ledger.Add(own, random);
@@ -658,10 +658,10 @@ TEST(RebootTest, RandomRebootsUnderLoad) {
               ledger.size(), ledger.unknown());
 }
 
-// The power goes at each step of the writing; the next daemon has what was told to be there.
+// Power loss at each step of the write; the next daemon has everything reported as saved.
 class PowerTest : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(PowerTest, WhatWasToldIsThere) {
+TEST_P(PowerTest, ReportedStateSurvivesPowerLoss) {
   Machine machine;
   Ledger ledger;
   std::mt19937 random(3);
@@ -677,7 +677,7 @@ TEST_P(PowerTest, WhatWasToldIsThere) {
   }
   ASSERT_TRUE(machine.Died()) << "it never died there";
   Client client = machine.Reboot();
-  // An array may have been too late for the disk; it is whole or not there.
+  // An array may have been too late for the disk; it is whole or absent.
   int found = 0;
   for (const ArrayInfo& info : Must(client.ListArrays("tenants/default"))) {
     if (arrays.count(info.name) == 0) continue;
@@ -698,7 +698,7 @@ INSTANTIATE_TEST_SUITE_P(Points, PowerTest,
                            return name;
                          });
 
-// The daemon dies while it reads the disk after a reboot, and is started again by its holder.
+// The daemon dies while it reads the disk after a reboot, and its holder starts it again.
 class ReadingTest : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ReadingTest, NothingIsLost) {

@@ -1,6 +1,6 @@
-// How long a tenant waits for its next result after its worker has died, with a ready spare and
-// without one; and how long a device is held by an endless kernel that is cancelled. Printed and
-// recorded; only that it is a matter of seconds is asserted.
+// A tenant's wait for its next result after its worker has died, with and without a ready spare;
+// and the time until a device is free after the cancel of an endless kernel. Printed and recorded;
+// only a bound of seconds is asserted.
 
 #include <signal.h>
 
@@ -24,12 +24,12 @@ constexpr auto kGrace = milliseconds(200);
 class RecoveryTest : public ::testing::TestWithParam<int> {
  protected:
   RecoveryTest() {
-    AwaitWorkers(GetParam());  // so that the first job takes a spare
+    AwaitWorkers(GetParam());  // so that the first job uses a spare
     kept_ = Must(client_.Put(data_, {static_cast<int64_t>(data_.size())}));
     Next();
   }
 
-  // Until there are so many, and those that start have started: nothing tells that of a spare.
+  // Until so many exist, and the starting ones have started: no event reports that of a spare.
   void AwaitWorkers(size_t count) {
     ASSERT_TRUE(Eventually([&] { return daemon_.Workers().size() == count; }))
         << "workers: " << daemon_.Workers().size() << ", expected: " << count;
@@ -43,10 +43,10 @@ class RecoveryTest : public ::testing::TestWithParam<int> {
     EXPECT_TRUE(Get<int32_t>(client_, client_.Ufunc("add", {*kept_, Operand(1)})) == sum);
   }
 
-  // `breaks` is called kRounds times, each followed by a job. `told` is what the client knows when
-  // `breaks` returns; empty: nothing.
+  // Calls `breaks` kRounds times, each followed by a job. `event` describes the client's state when
+  // `breaks` returns; empty: none.
   template <typename Breaks>
-  void Measure(const std::string& what, Breaks breaks, const std::string& told = "") {
+  void Measure(const std::string& what, Breaks breaks, const std::string& event = "") {
     std::vector<double> times, after;
     auto since = [](Clock::time_point begin) {
       return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -70,9 +70,9 @@ class RecoveryTest : public ::testing::TestWithParam<int> {
         "measured: %s: from %s to the next result, %s: median %.1f ms, slowest %.1f of %d\n",
         DeviceKind().c_str(), what.c_str(), GetParam() > 0 ? "with a spare" : "no spare",
         times[kRounds / 2], times.back(), kRounds);
-    if (told.empty()) return;
+    if (event.empty()) return;
     std::printf("measured: %s: of these, from %s: median %.1f ms, slowest %.1f\n",
-                DeviceKind().c_str(), told.c_str(), after[kRounds / 2], after.back());
+                DeviceKind().c_str(), event.c_str(), after[kRounds / 2], after.back());
   }
 
   const std::vector<int32_t> data_ = Iota<int32_t>(1000);
@@ -82,9 +82,9 @@ class RecoveryTest : public ::testing::TestWithParam<int> {
   std::optional<Array> kept_;
 };
 
-// From the launch of the kernel that faults, so that noticing it is counted too. The next job is
-// sent once the client knows: it could overtake the fault otherwise.
-TEST_P(RecoveryTest, AfterAFault) {
+// From the launch of the faulting kernel, so that detection is counted too. The next job is sent
+// once the client knows: otherwise it could overtake the fault.
+TEST_P(RecoveryTest, RecoversAfterFault) {
   KernelOptions fault;
   fault.code = R"(extern "C" __global__ void fault(int* x) { *(volatile int*)64 = 1; })";
   fault.entry = "fault";
@@ -98,21 +98,21 @@ TEST_P(RecoveryTest, AfterAFault) {
   // The first also compiles.
   launch();
   Next();
-  Measure("the launch of a faulting kernel", launch, "when the client was told of the fault");
+  Measure("the launch of a faulting kernel", launch, "when the client was notified of the fault");
 }
 
-TEST_P(RecoveryTest, AfterAKill) {
+TEST_P(RecoveryTest, RecoversAfterKill) {
   Measure("kill -9 of its worker", [&] {
-    // The tenant's is the oldest: a spare is started after the one before has been taken. Where a
-    // spare came too late it is the older one, and nobody waits for it.
+    // The tenant's worker is the oldest: a spare is started after the previous one has been taken.
+    // If a spare came too late, it is older, and no task waits for it.
     const auto workers = daemon_.Workers();
     ASSERT_EQ(kill(*std::min_element(workers.begin(), workers.end()), SIGKILL), 0);
   });
 }
 
-// From the cancel to the job's end: nothing of its worker touches the device any more by then.
-// What was queued behind it is sent again, and its bits are right.
-TEST_P(RecoveryTest, AfterACancelOfAnEndlessKernel) {
+// From the cancel to the job's end: no process of its worker uses the device after that. The queued
+// tasks are sent again, and their results are correct.
+TEST_P(RecoveryTest, RecoversAfterCancelOfEndlessKernel) {
   KernelOptions kernel;
   kernel.code = R"(extern "C" __global__ void endless(volatile unsigned int* x, int stop) {
     while (stop == 0 && x[0] != 99) {}
@@ -132,9 +132,9 @@ TEST_P(RecoveryTest, AfterACancelOfAnEndlessKernel) {
     AwaitWorkers(1 + GetParam());
     const std::string job = begin_job(0);
     ASSERT_TRUE(Eventually([&] { return state(job) == Job::State::kRunning; }));
-    std::vector<Array> behind;
-    for (int32_t k = 0; k < 10; ++k) behind.push_back(client_.Ufunc("add", {*kept_, Operand(k)}));
-    Must(behind.back().Spec());
+    std::vector<Array> queued;
+    for (int32_t k = 0; k < 10; ++k) queued.push_back(client_.Ufunc("add", {*kept_, Operand(k)}));
+    Must(queued.back().Spec());
     const auto begin = Clock::now();
     auto passed = [&] {
       return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -146,7 +146,7 @@ TEST_P(RecoveryTest, AfterACancelOfAnEndlessKernel) {
     for (int32_t k = 0; k < 10; ++k) {
       auto sum = data_;
       for (auto& value : sum) value += k;
-      EXPECT_TRUE(Get<int32_t>(client_, behind[k]) == sum) << k;
+      EXPECT_TRUE(Get<int32_t>(client_, queued[k]) == sum) << k;
     }
     results.push_back(passed());
   }
@@ -159,7 +159,7 @@ TEST_P(RecoveryTest, AfterACancelOfAnEndlessKernel) {
   RecordProperty("slowest_ms_beyond_grace", std::to_string(slowest));
   std::printf(
       "measured: %s: from the cancel of an endless kernel to a free device, %s: the grace of %d ms "
-      "and median %.1f ms, slowest %.1f of %d; to the results queued behind it: and median %.1f\n",
+      "and median %.1f ms, slowest %.1f of %d; to the results queued after it: and median %.1f\n",
       DeviceKind().c_str(), GetParam() > 0 ? "with a spare" : "no spare",
       static_cast<int>(kGrace.count()), median, slowest, kRounds,
       results[kRounds / 2] - kGrace.count());

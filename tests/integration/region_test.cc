@@ -1,5 +1,5 @@
-// Memory shared with a daemon on the same host: used by itself where it can be, and gone back from
-// where it cannot.
+// Memory shared with a daemon on the same host: used automatically if possible, with a fallback
+// otherwise.
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -37,7 +37,7 @@ std::vector<std::byte> RandomBytes(size_t size, unsigned seed) {
   return out;
 }
 
-// Whether this process has mapped a region.
+// Returns whether this process has mapped a region.
 bool HasRegion() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -57,7 +57,7 @@ void ExpectRoundTrip(Client& client, int64_t size, unsigned seed) {
   EXPECT_TRUE(out == data);
 }
 
-TEST(RegionTest, LargeArraysTravelByItThroughAUnixSocket) {
+TEST(RegionTest, LargeArraysUseTheRegion) {
   Daemon daemon;
   Client client = daemon.Connect();
   ExpectRoundTrip(client, kMiB - 1, 1);
@@ -88,7 +88,7 @@ void WriteNegative(Client& client, const Array& array) {
   client.Compute(Operation::Ufunc("negative", {array}).ToExisting(array));
 }
 
-TEST(MappedArrayTest, MemoryIsTheArraysOwn) {
+TEST(MappedArrayTest, MappedMemoryIsTheArray) {
   Daemon daemon;
   Client client = daemon.Connect();
   const auto numbers = Iota<float>(10 * kMiB);
@@ -111,10 +111,10 @@ TEST(MappedArrayTest, MemoryIsTheArraysOwn) {
   Error refused = MustFail(client.Fetch<float>(array));
   EXPECT_TRUE(IsError(refused, Code::kFailedPrecondition, "WRONG_STATE"));
   EXPECT_EQ(elements[77], -numbers[77]);
-  elements[77] = 5;  // is this process's own
+  elements[77] = 5;  // belongs to this process
 }
 
-TEST(MappedArrayTest, WriteAfterItsEndIsDone) {
+TEST(MappedArrayTest, WriteAfterUnmapSucceeds) {
   Daemon daemon;
   Client client = daemon.Connect();
   Array array = Must(client.Put(Iota<float>(1000), {1000}));
@@ -142,7 +142,7 @@ TEST(MappedArrayTest, HandedOverMemoryOutlivesItsClient) {
   EXPECT_EQ(elements[999], 999.0f);
 }
 
-TEST(MappedArrayTest, MemoryShowsNoOtherArrayAfterTheDaemonIsReplaced) {
+TEST(MappedArrayTest, ReplacedDaemonExposesNoOtherArray) {
   Daemon daemon({"--supervise"});
   Client client = daemon.Connect();
   const auto numbers = Iota<float>(1000);
@@ -160,12 +160,12 @@ TEST(MappedArrayTest, MemoryShowsNoOtherArrayAfterTheDaemonIsReplaced) {
   for (int i = 0; i < 100; ++i) others.push_back(Must(client.Put(pattern, {600})));
   const auto* memory = reinterpret_cast<const float*>(mapped.data() - mapped.offset());
   EXPECT_EQ(std::count(memory, memory + mapped.memory_bytes() / 4, 77.25f), 0);
-  // The new daemon knows of no loan.
+  // The new daemon knows no export.
   WriteNegative(client, array);
   EXPECT_EQ(Must(client.Fetch<float>(array))[3], -3.0f);
 }
 
-TEST(MappedArrayTest, NotByTcp) {
+TEST(MappedArrayTest, TcpClientsCannotMap) {
   Daemon daemon({"--listen=tcp:127.0.0.1:0"});
   Client client = Must(Client::Connect({.address = TcpAddressOf(daemon)}));
   Array array = Must(client.Put(Iota<float>(1000), {1000}));
@@ -174,7 +174,7 @@ TEST(MappedArrayTest, NotByTcp) {
   EXPECT_THAT(error.message, ::testing::HasSubstr("Unix socket"));
 }
 
-TEST(RegionTest, NotByTcp) {
+TEST(RegionTest, TcpClientsGetNoRegion) {
   Daemon daemon({"--listen=tcp:127.0.0.1:0"});
   Client client = Must(Client::Connect({.address = TcpAddressOf(daemon)}));
   ExpectRoundTrip(client, 5 * kMiB, 1);
@@ -182,7 +182,7 @@ TEST(RegionTest, NotByTcp) {
   EXPECT_TRUE(IsError(MustFail(client.AllocateShared(4096)), Code::kUnimplemented, ""));
 }
 
-TEST(RegionTest, ADaemonWithoutThemIsServedAsBefore) {
+TEST(RegionTest, DaemonWithoutRegionsIsSupported) {
   Daemon daemon({"--region-bytes=0"});
   Client client = daemon.Connect();
   ExpectRoundTrip(client, 5 * kMiB, 1);
@@ -191,7 +191,7 @@ TEST(RegionTest, ADaemonWithoutThemIsServedAsBefore) {
       IsError(MustFail(client.AllocateShared(4096)), Code::kUnimplemented, "NOT_IMPLEMENTED"));
 }
 
-TEST(RegionTest, TooLittleMemoryForThemIsNoFailure) {
+TEST(RegionTest, TooLittleMemoryIsNoFailure) {
   Daemon daemon({"--region-bytes=1048576"});
   Client client = daemon.Connect();
   ExpectRoundTrip(client, 20 * kMiB, 1);
@@ -206,7 +206,7 @@ TEST(RegionTest, ManyConnectionsShareASmallRegion) {
   ExpectRoundTrip(client, 400 * kMiB + 5, 1);
 }
 
-TEST(RegionTest, ManyTransfersAtOnce) {
+TEST(RegionTest, ManyConcurrentTransfers) {
   Daemon daemon;
   Client client = daemon.Connect();
   std::vector<std::thread> threads;
@@ -218,7 +218,7 @@ TEST(RegionTest, ManyTransfersAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST(RegionTest, ArraysOfOnesOwnInSharedMemory) {
+TEST(RegionTest, ClientArraysInSharedMemory) {
   Daemon daemon;
   SharedBuffer kept;
   {
@@ -228,7 +228,7 @@ TEST(RegionTest, ArraysOfOnesOwnInSharedMemory) {
     auto numbers = buffer.as<int32_t>(6 * kMiB);
     EXPECT_EQ(numbers[12345], 0);
     for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int32_t>(i * 7);
-    // The second half only, and at an odd place.
+    // Only the second half, and at an odd offset.
     Array array =
         Must(client.Put(std::span<const int32_t>(numbers).subspan(3 * kMiB + 1), {3 * kMiB - 1}));
     auto first = numbers.subspan(1, 3 * kMiB - 1);
@@ -239,12 +239,12 @@ TEST(RegionTest, ArraysOfOnesOwnInSharedMemory) {
     { SharedBuffer gone = Must(client.AllocateShared(kMiB)); }
     kept = std::move(buffer);
   }
-  // The client has gone; its bytes have not.
+  // The client has disconnected; its bytes remain.
   EXPECT_EQ(kept.as<int32_t>(2)[1], static_cast<int32_t>((3 * kMiB + 1) * 7));
   kept.as<int32_t>(1)[0] = 5;
 }
 
-TEST(RegionTest, ADaemonThatIsReplacedGivesAnother) {
+TEST(RegionTest, ReplacedDaemonCreatesNewRegion) {
   Daemon daemon({"--supervise"});
   Client client = daemon.Connect();
   const auto data = RandomBytes(9 * kMiB, 1);
@@ -254,7 +254,7 @@ TEST(RegionTest, ADaemonThatIsReplacedGivesAnother) {
     const int times = daemon.TimesReady();
     kill(daemon.ServingPid(), SIGKILL);
     ASSERT_TRUE(daemon.WaitReady(times + 1, std::chrono::seconds(100))) << daemon.Log();
-    // Its region is not known any more: bytes travel in messages, then by another region.
+    // Its region is no longer known: bytes travel in messages, then through another region.
     std::vector<std::byte> out(9 * kMiB);
     ASSERT_TRUE(Eventually([&] { return client.FetchBytes(array, out, DataType::kUint8).ok(); }));
     EXPECT_TRUE(out == data);
@@ -265,7 +265,7 @@ TEST(RegionTest, ADaemonThatIsReplacedGivesAnother) {
   }
 }
 
-TEST(RegionTest, DeathsWhileBytesTravel) {
+TEST(RegionTest, WorkerDeathsDuringTransfers) {
   Daemon daemon({"--supervise"});
   Client client = daemon.Connect();
   const auto data = RandomBytes(48 * kMiB, 1);
@@ -291,7 +291,7 @@ TEST(RegionTest, DeathsWhileBytesTravel) {
   killer.join();
 }
 
-TEST(RegionTest, ACancelledTransferSpoilsNoOther) {
+TEST(RegionTest, CancelledTransferCorruptsNoOther) {
   Daemon daemon;
   Client client = daemon.Connect();
   const auto zeros = std::vector<std::byte>(64 * kMiB);
@@ -303,7 +303,7 @@ TEST(RegionTest, ACancelledTransferSpoilsNoOther) {
     auto token = *options.cancellation;
     options.progress = [token](int64_t) mutable { token.Cancel(); };
     EXPECT_FALSE(client.FetchBytes(array, out, DataType::kUint8, options).ok());
-    // What the daemon still writes of it must not get into this one.
+    // The daemon's late writes of it must not reach this array.
     ExpectRoundTrip(client, 8 * kMiB, round);
   }
 }
@@ -364,7 +364,7 @@ class RegionCallTest : public ::testing::Test {
   Daemon daemon_;
 };
 
-TEST_F(RegionCallTest, MixedMessagesAndPlacesOutsideNameTheirField) {
+TEST_F(RegionCallTest, InvalidMessagesAndRangesNameTheirField) {
   const Rpc rpc(daemon_.address(), "a");
   const std::string session = NewSession(rpc);
   const auto made = NewRegion(rpc, session, 8192);
@@ -408,14 +408,14 @@ TEST_F(RegionCallTest, MixedMessagesAndPlacesOutsideNameTheirField) {
   EXPECT_EQ(last.chunk().size(), 1);
 }
 
-TEST_F(RegionCallTest, OthersRegionsAreNotFound) {
+TEST_F(RegionCallTest, RegionsOfOthersAreNotFound) {
   const Rpc a(daemon_.address(), "a"), b(daemon_.address(), "b");
   const std::string mine = NewSession(a), second = NewSession(a), theirs = NewSession(b);
   const std::string region = NewRegion(a, mine, 4096).region().name();
   EXPECT_EQ(Put(a, {Header(second, region, 100), Chunk(0, 100)}).code, kNotFound);
-  Outcome stranger = Put(b, {Header(theirs, region, 100), Chunk(0, 100)});
-  EXPECT_EQ(stranger.code, kNotFound) << stranger.ToString();
-  EXPECT_EQ(stranger.resource, region);
+  Outcome foreign = Put(b, {Header(theirs, region, 100), Chunk(0, 100)});
+  EXPECT_EQ(foreign.code, kNotFound) << foreign.ToString();
+  EXPECT_EQ(foreign.resource, region);
   v1::DeleteRegionRequest remove;
   remove.set_name(region);
   EXPECT_EQ(b.Call("RegionService/DeleteRegion", remove).code, kNotFound);
@@ -436,7 +436,7 @@ TEST_F(RegionCallTest, QuotasRefuseBeforeMemoryIsTaken) {
   EXPECT_TRUE(a.Call("RegionService/CreateRegion", RegionRequest(session, 4 * kMiB)).ok());
 }
 
-TEST_F(RegionCallTest, AFloodOfTheSocketKeepsNobodyOut) {
+TEST_F(RegionCallTest, SocketFloodBlocksNoOtherClient) {
   const Rpc a(daemon_.address(), "a");
   const std::string path = NewRegion(a, NewSession(a), 4096).socket_path();
   std::vector<int> silent;

@@ -1,5 +1,5 @@
-// What the death of the daemon may not do: lose an array that was acknowledged, lose a job or run
-// it twice, leak, or keep clients waiting. Random deaths are in kill_test.
+// Guarantees over the death of the daemon: no acknowledged array is lost, no job is lost or runs
+// twice, nothing leaks, clients do not wait long. kill_test has random deaths.
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -46,7 +46,7 @@ void KillServing(Daemon& daemon) {
 TEST(RestartTest, ArraysSessionsAndSocketsOutliveTheDaemon) {
   Daemon daemon({"--supervise"});
   Client client = daemon.Connect();
-  const std::vector<float> content = Iota<float>(3 << 20);  // an arena of its own is made
+  const std::vector<float> content = Iota<float>(3 << 20);  // an arena of its own is created
   Array held = Must(client.Put(content, {3 << 20}));
   Array named = Must(client.Put(content, {3 << 20}, {.name = Named("x")}));
   Array sum = client.Ufunc("add", {held, named});
@@ -58,13 +58,13 @@ TEST(RestartTest, ArraysSessionsAndSocketsOutliveTheDaemon) {
     EXPECT_EQ(Must(client.Fetch<float>(named)), content);
     std::vector<float> got = Must(client.Fetch<float>(view));
     for (size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], content[i] + content[i]);
-    // And they can be worked with.
+    // The arrays can be used.
     Array total = client.Reduce(Reduction::kMax, view);
     EXPECT_EQ(Must(client.Fetch<float>(total))[0], 2 * content.back());
   }
 }
 
-TEST(RestartTest, ADaemonThatHangsIsReplacedAndNothingIsLost) {
+TEST(RestartTest, HungDaemonIsReplacedWithoutLoss) {
   Daemon daemon({"--supervise", "--hang-timeout=10s"});
   Client client = daemon.Connect();
   const std::vector<float> content = Iota<float>(1000);
@@ -75,10 +75,10 @@ TEST(RestartTest, ADaemonThatHangsIsReplacedAndNothingIsLost) {
   EXPECT_EQ(Must(Persist([&] { return client.Fetch<float>(array); })), content);
 }
 
-// In host memory and in files, while more are on their way there.
-TEST(RestartTest, AnUploadThatIsCutGoesOn) {
+// In host memory and in files, while others are being evicted.
+TEST(RestartTest, InterruptedUploadResumes) {
   Daemon daemon({"--supervise"});
-  // In messages too: shared memory is gone with the daemon that lent it.
+  // Also in messages: shared memory ends with the daemon that provided it.
   for (const bool shared : {false, true}) {
     Client client = Must(Client::Connect({.address = daemon.address(), .share_memory = shared}));
     const std::vector<float> content = Iota<float>(8 << 20);
@@ -99,7 +99,7 @@ TEST(RestartTest, AnUploadThatIsCutGoesOn) {
   }
 }
 
-TEST(RestartTest, ArraysThatHadLeftTheDeviceOutliveTheDaemon) {
+TEST(RestartTest, SpilledArraysOutliveTheDaemon) {
   std::string state = "/tmp/stride-spill.XXXXXX";
   ASSERT_NE(mkdtemp(state.data()), nullptr);
   {
@@ -158,7 +158,7 @@ void ExpectTheSameUsage(const Usage& before, const Usage& after) {
   }
 }
 
-// All that is counted has ended when it returns.
+// All counted work has ended when it returns.
 Usage UseEverything(Client& client, const std::string& name) {
   const std::vector<double> content = Iota<double>(1000);
   Array sum = client.Ufunc("add", {Must(client.Put(content, {1000})), 1});
@@ -172,8 +172,8 @@ Usage UseEverything(Client& client, const std::string& name) {
   return Must(client.GetUsage());
 }
 
-// Usage is written every few seconds while an array is held: the second file from now has all
-// that is counted now.
+// Usage is written every few seconds while an array is held: the second file from now contains all
+// current counts.
 void AwaitUsageWritten(const std::string& state) {
   for (int i = 0; i < 2; ++i) {
     auto inode = [&] {
@@ -209,7 +209,7 @@ TEST(RestartTest, UsageOutlivesTheDaemon) {
     KillServing(daemon);
     ExpectTheSameUsage(before, Must(Persist([&] { return client.GetUsage(); })));
   }
-  // The next daemon has nothing but the folder, as after a reboot.
+  // The next daemon has only the folder, as after a reboot.
   {
     Daemon daemon({"--state-dir=" + state});
     Client client = daemon.Connect();
@@ -225,7 +225,7 @@ TEST(RestartTest, UsageOutlivesTheDaemon) {
   std::filesystem::remove_all(state);
 }
 
-TEST(RestartTest, ClientsGoOnWithinASecond) {
+TEST(RestartTest, ClientsContinueWithinASecond) {
   Daemon daemon({"--supervise"});
   Client client = daemon.Connect();
   Array array = Must(client.Put(Iota<double>(1000), {1000}));
@@ -242,7 +242,7 @@ TEST(RestartTest, ClientsGoOnWithinASecond) {
   EXPECT_LT(worst, 5.0);  // a generous bound: machines of tests are busy
 }
 
-TEST(RestartTest, ASettledJobAndItsRequestAreKnownAfterwards) {
+TEST(RestartTest, SettledJobAndItsRequestAreRestored) {
   Daemon daemon({"--supervise"});
   Client client = daemon.Connect();
   JobSpec spec;
@@ -261,7 +261,7 @@ TEST(RestartTest, ASettledJobAndItsRequestAreKnownAfterwards) {
   EXPECT_EQ(Get<double>(client, client.Open(Named("r"))), Iota<double>(10));
 }
 
-TEST(RestartTest, AnArrayThatFailedStaysFailed) {
+TEST(RestartTest, FailedArrayStaysFailed) {
   Daemon daemon({"--supervise"});
   Client client = daemon.Connect();
   Array bad = client.Ufunc(
@@ -272,9 +272,9 @@ TEST(RestartTest, AnArrayThatFailedStaysFailed) {
   EXPECT_EQ(after.reason, before.reason);
 }
 
-// What a worker runs when it and the daemon die: made afresh it is made again, changed in place it
-// is not known what it is; what only waited goes on.
-TEST(RestartTest, RunningWorkIsRunAgainOrSaysThatItIsLost) {
+// Work that a worker runs when it and the daemon die: new results are computed again, the result of
+// a change in place is unknown, and queued work continues.
+TEST(RestartTest, RunningWorkIsRepeatedOrReportedLost) {
   constexpr char kSlow[] = R"(
 extern "C" __global__ void slow_copy(const double* x, double* y, const int* turns) {
   volatile double sink = 0;
@@ -311,25 +311,25 @@ extern "C" __global__ void slow_change(double* x, const int* turns) {
   KillServing(daemon);
   EXPECT_EQ(Must(Persist([&] { return client.Fetch<double>(after); })), std::vector<double>{3});
 
-  // The new daemon has to compile again.
+  // The new daemon must compile again.
   Array scratch = Must(client.Put<double>({0}, {1}));
   launch("slow_change", {scratch, few});
   Must(client.Synchronize());
   launch("slow_change", {x, turns});
-  Array behind = client.Ufunc("add", {x, 1.0});
-  Array beside = client.Ufunc("add", {bystander, 1.0});
-  Must(beside.Spec());
+  Array dependent = client.Ufunc("add", {x, 1.0});
+  Array unrelated = client.Ufunc("add", {bystander, 1.0});
+  Must(unrelated.Spec());
   std::this_thread::sleep_for(milliseconds(50));
   KillServing(daemon);
-  EXPECT_EQ(Must(Persist([&] { return client.Fetch<double>(beside); })),
+  EXPECT_EQ(Must(Persist([&] { return client.Fetch<double>(unrelated); })),
             (std::vector<double>{4, 5}));
   EXPECT_EQ(MustFail(client.Fetch<double>(x)).reason, "WORKER_LOST");
-  EXPECT_EQ(MustFail(client.Fetch<double>(behind)).reason, "WORKER_LOST");
+  EXPECT_EQ(MustFail(client.Fetch<double>(dependent)).reason, "WORKER_LOST");
 }
 
-// A session's arrays go in parts. One that was cut off in the middle is there, as far as it had not
-// gone, and can be ended.
-TEST(RestartTest, AnEndOfASessionThatWasCutOffIsNoHalfOne) {
+// A session's arrays are deleted in parts. After an interruption the session still exists with the
+// remaining arrays, and can be deleted.
+TEST(RestartTest, InterruptedSessionEndCanBeRepeated) {
   Daemon daemon({"--supervise"}, {}, {"STRIDE_CRASH_POINT=scheduler.part_done:2"});
   const Rpc rpc(daemon.address());
   v1::GetSessionRequest get;
@@ -399,20 +399,20 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// Deaths during the recovery from the one before.
+// Deaths during the recovery from the previous one.
 INSTANTIATE_TEST_SUITE_P(InRecovery, CrashPointTest,
                          ::testing::Values("journal.after_commit:200,recovery.things:1",
                                            "scheduler.after_submit:30,recovery.end:1"),
                          [](const auto& info) { return "n" + std::to_string(info.index); });
 
-TEST(RestartTest, WithoutItsHolderTheDaemonEnds) {
+TEST(RestartTest, DaemonEndsWithoutItsHolder) {
   // It has the socket and two files of each journal by then.
   constexpr int kStored = 1 + 2 * (kNumStripes + 1);
   Daemon daemon({"--supervise", "--drain-timeout=1s"}, {},
                 {"STRIDE_CRASH_POINT=holder.store:" + std::to_string(kStored + 1)});
   const pid_t serving = daemon.ServingPid();
   Client client = daemon.Connect();
-  auto put = client.Put(Iota<double>(1000), {1000});  // needs an arena, which the holder dies of
+  auto put = client.Put(Iota<double>(1000), {1000});  // needs an arena, which kills the holder
   ASSERT_EQ(daemon.Wait(kPatience), -SIGKILL);
   EXPECT_TRUE(Eventually([&] { return kill(serving, 0) != 0; }));
 }

@@ -1,4 +1,4 @@
-// Where and when work runs: spread, pinned, kept together, limited, cancelled, outliving its
+// Placement and timing of work: spread, pinned, kept together, limited, cancelled, outliving its
 // client.
 
 #include <algorithm>
@@ -32,7 +32,7 @@ KernelOptions Kernel(std::string entry, std::vector<KernelArgument> arguments) {
   return options;
 }
 
-// Tens of milliseconds of work: a GPU takes half a microsecond to read what it just wrote.
+// Tens of milliseconds of work: a GPU takes half a microsecond to read its last write.
 int64_t SpinSteps() { return OnCpu() ? 20'000'000 : 200'000; }
 
 Operation Spin() {
@@ -48,7 +48,7 @@ class ScheduleTest : public ::testing::Test {
   }
   static void TearDownTestSuite() { daemon_.reset(); }
 
-  // An array that nothing else can use until `time` is over.
+  // An array that no other operation can use until `time` is over.
   Array Blocked(milliseconds time) {
     // Compiled before, so that the time is the run's.
     Array ends = client_.Full({DataType::kUint32, {1}}, 99);
@@ -106,7 +106,7 @@ TEST_F(ScheduleTest, ChainStaysTogether) {
   }
 }
 
-TEST_F(ScheduleTest, QueueLimitTellsWhenToTryAgain) {
+TEST_F(ScheduleTest, QueueLimitReportsRetryDelay) {
   Array blocked = Blocked(seconds(2));
   std::vector<Array> waiting;
   std::optional<Error> refused;
@@ -120,7 +120,7 @@ TEST_F(ScheduleTest, QueueLimitTellsWhenToTryAgain) {
   EXPECT_TRUE(IsError(*refused, Code::kResourceExhausted, "QUEUE_FULL"));
   ASSERT_TRUE(refused->retry_delay.has_value());
   EXPECT_GT(refused->retry_delay->count(), 0);
-  // Once the block has ended there is room.
+  // There is room once the block has ended.
   EXPECT_TRUE(IsError(MustFail(blocked.Wait()), Code::kDeadlineExceeded, "DEADLINE"));
   EXPECT_TRUE(Eventually([&] { return client_.Zeros({DataType::kFloat32, {1}}).Wait().ok(); }));
 }
@@ -145,7 +145,7 @@ TEST_F(ScheduleTest, CancelledRunNeverRuns) {
   EXPECT_EQ(MustFail(future.Get()).code, Code::kCancelled);
 }
 
-TEST_F(ScheduleTest, SamplesTellWhatHappened) {
+TEST_F(ScheduleTest, SamplesCountTheWork) {
   STRIDE_NEEDS_DEVICES(3);
   Must(client_.Synchronize());
   std::map<std::string, int64_t> before, after;
@@ -238,7 +238,7 @@ TEST_F(ScheduleTest, JobOutlivesItsClient) {
   Must(client_.DeleteArray("tenants/default/arrays/later-sum"));
 }
 
-// An upload that never comes: what needs it waits, and no device has it yet.
+// An upload that never completes: its dependents wait, and no device has them yet.
 TEST_F(ScheduleTest, CancelledJobNeverRuns) {
   const std::string input = "tenants/default/arrays/input",
                     output = "tenants/default/arrays/output";
@@ -261,7 +261,7 @@ TEST_F(ScheduleTest, CancelledJobNeverRuns) {
   EXPECT_EQ(Must(client_.CancelJob(job.name)).state, Job::State::kCancelled);
   EXPECT_TRUE(IsError(MustFail(client_.Fetch<uint8_t>(client_.Open(output))), Code::kCancelled,
                       "CANCELLED"));
-  // Cancelling twice changes nothing.
+  // A second cancel changes nothing.
   EXPECT_EQ(Must(client_.CancelJob(job.name)).state, Job::State::kCancelled);
   Must(client_.DeleteJob(job.name));
   Must(client_.DeleteArray(input));
@@ -282,9 +282,9 @@ TEST_F(ScheduleTest, JobEndsAtItsTimeout) {
   EXPECT_TRUE(IsError(*job.error, Code::kDeadlineExceeded, "DEADLINE"));
 }
 
-// --- behind a long run, in the queue of its worker ---
+// --- queued after a long run, in its worker's queue ---
 
-// That they travel: what they do is the engine's, and tested there.
+// Only their transmission: the engine's tests cover their effect.
 TEST_F(ScheduleTest, PrioritiesAreRefusedBeyondTheirBounds) {
   const Array x = client_.Full({DataType::kInt32, {1}}, 1);
   Array sum = client_.Compute(Operation::Ufunc("add", {x, Operand(1)}).WithPriority(10));
@@ -303,7 +303,7 @@ TEST_F(ScheduleTest, PrioritiesAreRefusedBeyondTheirBounds) {
 
 class QueueTest : public ScheduleTest {
  protected:
-  // Not the first where there are several: these must be left alone.
+  // Not the first if there are several: these must be unaffected.
   const std::string device_ = DeviceName(std::min(1, MaxDevices() - 1));
 
   // Begins a job of about two seconds and returns its name once it runs.
@@ -321,7 +321,7 @@ class QueueTest : public ScheduleTest {
     EXPECT_TRUE(Eventually([&] { return State(name) == Job::State::kRunning; }));
     return name;
   }
-  // The front ended by itself, having counted all its turns.
+  // The front ended by itself, having counted all its iterations.
   void ExpectFrontEnds(const std::string& name, const std::string& result) {
     EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(name)).final(); }));
     EXPECT_EQ(State(name), Job::State::kSucceeded);
@@ -346,7 +346,7 @@ TEST_F(QueueTest, CancelEndsAJobInAWorkersQueue) {
   spec.operations.push_back(Operation::Ufunc("multiply", {Operand::JobHandle(1), Operand(3)})
                                 .ToName(output)
                                 .OnDevice(device_));
-  // What it needs is compiled before, so that it gets into the queue at once.
+  // Its code is compiled before, so that it enters the queue at once.
   const Job warm = Must(client_.CreateJob(spec));
   EXPECT_TRUE(Eventually([&] { return Must(client_.GetJob(warm.name)).final(); }));
   EXPECT_THAT(Must(client_.GetJob(warm.name)).timelines, SizeIs(2));
@@ -413,7 +413,7 @@ TEST_F(ScheduleTest, ValidateOnlyLeavesNothing) {
                       Code::kNotFound, "ARRAY_NOT_FOUND"));
 }
 
-TEST_F(ScheduleTest, FailedJobTellsWhy) {
+TEST_F(ScheduleTest, FailedJobReportsTheCause) {
   JobSpec spec = TwoSteps("tenants/default/arrays/of-failed");
   KernelOptions kernel;
   kernel.code = R"(extern "C" __global__ void fault(int* x) { *(volatile int*)64 = 1; })";
@@ -426,7 +426,7 @@ TEST_F(ScheduleTest, FailedJobTellsWhy) {
   EXPECT_EQ(job.state, Job::State::kFailed);
   ASSERT_TRUE(job.error.has_value());
   EXPECT_TRUE(IsError(*job.error, Code::kFailedPrecondition, "KERNEL_FAULT"));
-  // What came before the fault is there.
+  // Results before the fault exist.
   EXPECT_EQ(Get<int64_t>(client_, client_.Open("tenants/default/arrays/of-failed"))[1], 3);
   Must(client_.DeleteArray("tenants/default/arrays/of-failed"));
 }

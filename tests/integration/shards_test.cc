@@ -1,5 +1,5 @@
-// Arrays over several devices, as C++ clients have them, and what the daemon's death leaves of
-// them. What is computed over them: tests/python/sharding_test.py.
+// Arrays over several devices, as used by C++ clients, and their state after the daemon's death.
+// tests/python/sharding_test.py covers computation.
 
 #include <signal.h>
 
@@ -60,7 +60,7 @@ TEST_F(ShardsTest, PutComputeAndDescribe) {
   EXPECT_EQ(Must(rows.Describe()).sharding, Split(0));
 }
 
-TEST_F(ShardsTest, OutliveTheDaemon) {
+TEST_F(ShardsTest, ShardsOutliveTheDaemon) {
   const std::vector<float> content = Iota<float>(3 << 18);
   PutOptions options;
   options.sharding = Split(0);
@@ -81,8 +81,8 @@ TEST_F(ShardsTest, OutliveTheDaemon) {
   }
 }
 
-// The launch that combines reads what other devices' workers have made: whichever dies, it is there
-// or is made anew.
+// The combining launch reads results of other devices' workers. If any worker dies, its result
+// exists or is computed again.
 TEST_F(ShardsTest, SumsOutliveWorkers) {
   PutOptions options;
   options.sharding = Split(0);
@@ -104,7 +104,7 @@ TEST_F(ShardsTest, SumsOutliveWorkers) {
 }
 
 // A named array on disk has one piece.
-TEST(NamedShardsTest, AreRefusedWhereTheyWouldBeKeptOnDisk) {
+TEST(NamedShardsTest, NamedShardsAreRefusedOnDurableDaemons) {
   std::string state = "/tmp/stride-shards.XXXXXX";
   ASSERT_NE(mkdtemp(state.data()), nullptr);
   {

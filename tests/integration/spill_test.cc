@@ -1,5 +1,5 @@
-// Arrays of several times what the device has: all are computed on and come back bit by bit, from
-// the device, host memory or files. And what happens when all three are full.
+// Arrays of several times the device's memory: all are used and restored bit for bit, from the
+// device, host memory or files. Also the errors when all three are full.
 
 #include <sys/stat.h>
 
@@ -49,7 +49,7 @@ class SpillTest : public ::testing::Test {
   std::string state_;
 };
 
-TEST_F(SpillTest, ManyTimesTheDevicesMemoryIsComputedOnAndComesBack) {
+TEST_F(SpillTest, ComputesOnManyTimesTheDeviceMemory) {
   Daemon daemon(Flags(64 * kMiB, 96 * kMiB, 512 * kMiB));
   Client client = daemon.Connect();
   constexpr int32_t kArrays = 40;  // 160 MiB, and as much of results
@@ -57,7 +57,7 @@ TEST_F(SpillTest, ManyTimesTheDevicesMemoryIsComputedOnAndComesBack) {
   const auto begin = Clock::now();
   for (int32_t i = 0; i < kArrays; ++i) arrays.push_back(Must(client.Put(Content(i), {kCount})));
   EXPECT_LE(ArrayBytes(client), 64 * kMiB);
-  // All at once: what waits for its turn may leave again meanwhile.
+  // All at once: waiting tasks' inputs may be evicted again.
   for (int32_t i = 0; i < kArrays; ++i) sums.push_back(client.Ufunc("add", {arrays[i], 7 * i}));
   for (int32_t i = 0; i < kArrays; ++i) {
     auto expected = Content(i);
@@ -65,7 +65,7 @@ TEST_F(SpillTest, ManyTimesTheDevicesMemoryIsComputedOnAndComesBack) {
     ASSERT_TRUE(Get<int32_t>(client, sums[i]) == expected) << i;
     ASSERT_TRUE(Get<int32_t>(client, arrays[i]) == Content(i)) << i;
   }
-  // Several inputs of which none is there, a view, a change in place, a result that travels inline.
+  // Several evicted inputs, a view, a change in place, an inline result.
   Array far = client.Ufunc("add", {arrays[0], arrays[kArrays / 2]});
   auto expected = Content(0);
   const auto other = Content(kArrays / 2);
@@ -83,14 +83,14 @@ TEST_F(SpillTest, ManyTimesTheDevicesMemoryIsComputedOnAndComesBack) {
   std::printf("  %.1f s for %d MiB of arrays on a device of 64\n", seconds, 2 * kArrays * 4);
   EXPECT_TRUE(daemon.WaitForLog("devices are full: idle arrays hold", std::chrono::seconds(5)));
 
-  // Nobody else can read the files: the folder is the daemon's alone, and they have no names.
+  // Other users cannot read the files: the folder is private to the daemon, and they have no names.
   struct stat info;
   ASSERT_EQ(stat((state_ + "/spill").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
   EXPECT_TRUE(fs::is_empty(state_ + "/spill"));
 }
 
-TEST_F(SpillTest, WhenAllIsFullItIsAnErrorAndTheRestStaysWhole) {
+TEST_F(SpillTest, FullSpillIsAnErrorAndArraysStayIntact) {
   Daemon daemon(Flags(32 * kMiB, 16 * kMiB, 16 * kMiB));
   Client client = daemon.Connect();
   std::vector<Array> arrays;
@@ -112,7 +112,7 @@ TEST_F(SpillTest, WhenAllIsFullItIsAnErrorAndTheRestStaysWhole) {
     EXPECT_TRUE(Get<int32_t>(client, arrays[i]) == Content(static_cast<int32_t>(i))) << i;
 }
 
-TEST_F(SpillTest, ArraysOfSeveralClientsAreNotMixedUp) {
+TEST_F(SpillTest, ArraysOfSeveralClientsStayDistinct) {
   Daemon daemon(Flags(32 * kMiB, 32 * kMiB, 512 * kMiB));
   std::vector<std::thread> threads;
   for (int32_t t = 0; t < 3; ++t) {
@@ -124,7 +124,7 @@ TEST_F(SpillTest, ArraysOfSeveralClientsAreNotMixedUp) {
           arrays.push_back(Must(client.Put(Content(100 * t + i), {kCount})));
           arrays.push_back(client.Ufunc("negative", {arrays.back()}));
         }
-        // In place too, some while they are on their way out.
+        // Also in place, some during their eviction.
         for (int round = 0; round < 4; ++round) {
           for (int32_t i = 0; i < 12; ++i)
             client.Compute(Operation::Ufunc("add", {arrays[2 * i], 1}).ToExisting(arrays[2 * i]));

@@ -1,5 +1,5 @@
-// Arrays of five times what the device has: put, computed on, fetched, and each result compared
-// with what a daemon with enough memory makes of the same.
+// Arrays of five times the device's memory: uploaded, computed on, fetched. Each result is compared
+// with that of a daemon with enough memory.
 
 #include <signal.h>
 
@@ -26,7 +26,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kDevice = 16 * kMiB;
 constexpr int64_t kRows = 5120, kColumns = 4096;  // 80 MiB of float32
 
-// How often what is to be interrupted is computed: a GPU needs a fraction of a second each time.
+// How often the operation to be interrupted runs: a GPU needs a fraction of a second each time.
 int NumTimes() { return OnCpu() ? 1 : 12; }
 
 class StreamTest : public ::testing::Test {
@@ -66,7 +66,7 @@ bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-// One daemon with little memory and one with enough, and the same done with both.
+// One daemon with little memory and one with enough, and the same work on both.
 class Pair {
  public:
   Pair(const std::vector<std::string>& flags) : little_(flags) {
@@ -176,7 +176,7 @@ TEST_F(StreamTest, FiveTimesTheDeviceInFiles) {
   ComputeAll(pair, Content(3), Content(4));
 }
 
-TEST_F(StreamTest, WhatIsNotCutIsAnErrorThatSaysSo) {
+TEST_F(StreamTest, UnsplittableOperationIsUnimplemented) {
   Daemon daemon(Flags(512 * kMiB, 0));
   Client client = daemon.Connect();
   Array a = Must(client.Put(Content(5), {kRows, kColumns}));
@@ -190,7 +190,7 @@ TEST_F(StreamTest, WhatIsNotCutIsAnErrorThatSaysSo) {
   EXPECT_THAT(place.error().message, ::testing::HasSubstr("reductions to an index"));
 }
 
-TEST_F(StreamTest, CancelledInTheMiddleAndEverythingReturns) {
+TEST_F(StreamTest, CancelInTheMiddleFreesEverything) {
   Daemon daemon(Flags(1024 * kMiB, 0));
   const std::string in = "tenants/default/arrays/in", out = "tenants/default/arrays/out";
   Client client = daemon.Connect();
@@ -216,7 +216,7 @@ TEST_F(StreamTest, CancelledInTheMiddleAndEverythingReturns) {
     EXPECT_EQ(job.state, deadline ? Job::State::kFailed : Job::State::kCancelled);
     EXPECT_TRUE(client.DeleteArray(out));
   }
-  // The array is as it was, and work goes on.
+  // The array is unchanged, and work continues.
   EXPECT_TRUE(SameBits(Get<float>(client, client.Open(in)), content));
   EXPECT_EQ(Get<float>(client, client.Reduce(Reduction::kMax, Operand::Named(in))).size(), 1u);
   Must(client.DeleteArray(in));
@@ -230,9 +230,9 @@ TEST_F(StreamTest, CancelledInTheMiddleAndEverythingReturns) {
   EXPECT_EQ(sample.queue_depth, 0);
 }
 
-// The daemon dies in the middle: what makes an array of its own begins again, what was changing one
-// in place has failed, and what lay where idle arrays go is whole.
-TEST_F(StreamTest, ARestartBeginsAgain) {
+// The daemon dies in the middle. An operation with a new result begins again, one that changed an
+// array in place has failed, and spilled arrays are intact.
+TEST_F(StreamTest, RestartBeginsTheOperationAgain) {
   std::vector<std::string> flags = Flags(2048 * kMiB, 0);
   flags.push_back("--supervise");
   Daemon daemon(flags);

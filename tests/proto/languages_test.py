@@ -14,7 +14,7 @@ _LINES = [
     for line in (_ROOT / "docs/other_languages.md").read_text().splitlines()
     if line.startswith("    protoc ")
 ]
-# Generators that protoc itself has.
+# Generators built into protoc.
 _BUILT_IN = {"cpp", "csharp", "java", "objc", "php", "python", "ruby"}
 
 
@@ -29,7 +29,7 @@ def _missing(line):
 
 class LanguagesTest(unittest.TestCase):
     def generate(self, line):
-        # The folder alone: no Python package, no other import path, adds what it lacks.
+        # The folder alone: no Python package, no other import path, adds missing files.
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(_ROOT / "proto", folder + "/proto")
             (pathlib.Path(folder) / "gen").mkdir()

@@ -1,4 +1,4 @@
-"""Each way to break a client, and each style rule, is noticed; what breaks nobody is not."""
+"""Each breaking change and each violated style rule is reported; compatible changes are not."""
 
 import pathlib
 import tempfile
@@ -63,8 +63,12 @@ _BREAKING = [
     ("presence gained", "int32 count = 2", "optional int32 count = 2", "explicit presence was False, is True"),
     ("presence lost", "optional double ratio", "double ratio", "explicit presence was True, is False"),
     ("packing", "sizes = 4", "sizes = 4 [packed = false]", "packed was default, is False"),
-    ("moved into a oneof", "int32 count = 2;\n  optional double ratio = 3;\n  repeated int64 sizes = 4;\n  oneof kind {",
-     "optional double ratio = 3;\n  repeated int64 sizes = 4;\n  oneof kind { int32 count = 2;", "oneof was None, is kind"),
+    (
+        "moved into a oneof",
+        "int32 count = 2;\n  optional double ratio = 3;\n  repeated int64 sizes = 4;\n  oneof kind {",
+        "optional double ratio = 3;\n  repeated int64 sizes = 4;\n  oneof kind { int32 count = 2;",
+        "oneof was None, is kind",
+    ),
     ("moved out of a oneof", "bytes blob = 6;\n  }", "}\n  bytes blob = 6;", "oneof was kind, is None"),
     ("oneof renamed", "oneof kind", "oneof sort", "oneof was kind, is sort"),
     ("map value type", "map<string, string>", "map<string, bytes>", "type was string, is bytes"),
@@ -135,7 +139,9 @@ class ProtoCheckTest(unittest.TestCase):
         moved = _compile(_TOY)
         moved.file[0].name = "stride/v1/other.proto"
         problems = breaking_changes(_compile(_TOY), moved)
-        self.assertIn("message stride.v1.RunRequest: file was stride/v1/toy_service.proto, is stride/v1/other.proto", problems)
+        self.assertIn(
+            "message stride.v1.RunRequest: file was stride/v1/toy_service.proto, is stride/v1/other.proto", problems
+        )
 
     def test_harmless_changes_are_not_reported(self):
         toy = _compile(_TOY)
@@ -150,7 +156,7 @@ class ProtoCheckTest(unittest.TestCase):
                 problems = lint(_compile(_edited(old, new)))
                 self.assertTrue(any(expected in problem for problem in problems), problems)
 
-    def test_what_does_not_compile_is_an_error(self):
+    def test_invalid_proto_raises_value_error(self):
         with self.assertRaises(ValueError):
             _compile("not a proto")
 

@@ -1,4 +1,4 @@
-"""Compiles the kernels of a collection of CUDA programs on a device kind and counts what the compiler says.
+"""Compiles the kernels of a collection of CUDA programs on a device kind and counts the compiler's results.
 
 cuda_kernels.py STRIDED FOLDER [--device-kind=cpu] [--json=FILE] [--details=FOLDER] [PART_OF_A_PATH ...]
 
@@ -42,7 +42,7 @@ def included_files(files):
 
 
 def cause_of(error):
-    """The feature that is missing, else the compiler's first error."""
+    """The missing feature, else the compiler's first error."""
     text = str(error)
     match = re.search(r"device has no ([^\n]*)", text) or re.search(r"error: ([^\n]*)", text)
     return (match[1] if match else text.split("\n", 1)[0])[:140]

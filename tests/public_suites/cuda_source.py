@@ -135,7 +135,7 @@ def parts_of(text):
 
 
 def flattened(path, roots, seen):
-    """A source with its program's own headers in the places of their includes."""
+    """A source with its program's own headers in place of their includes."""
     real = os.path.realpath(path)
     if real in seen:
         return ""
@@ -198,7 +198,7 @@ def _guess(parameters):
 
 
 def _mark_by_macros(parts):
-    """Functions that are the device's, or kernels, by a macro of the program."""
+    """Functions marked as device functions or kernels by a macro of the program."""
     macros = {}
     for part in parts:
         match = part.is_line and re.match(r"\s*#\s*define\s+(\w+)\s+(.*__(?:device|global)__.*)", part.text, re.DOTALL)
@@ -263,7 +263,7 @@ class DeviceSource:
             spaces = part.spaces
             out.append(part.text.strip("\n") if part.is_line else part.text)
         out += ["}"] * len(spaces)
-        # The host's headers bring these along.
+        # The host's headers include these.
         brought = ["#include <type_traits>", "#include <limits>", "#include <utility>"]
         hosts = [one for one in parts if one.is_line and _INCLUDE.match(one.text) and not _kept_line(one)]
         self.text = "\n".join((brought if hosts else []) + out) + "\n"

@@ -2,8 +2,8 @@
 
     python npbench_suite.py STRIDED NPBENCH [--preset S] [--seconds N] [--json FILE] [part of a program's name ...]
 
-Each program is a process of its own. The data come from NumPy's run of npbench's own `initialize`, whose version with
-its imports replaced has to give the same shapes and types. Tolerances are those of npbench."""
+Each program runs in a separate process. The data come from NumPy's run of npbench's own `initialize`, whose version
+with replaced imports must give the same shapes and types. Tolerances are those of npbench."""
 
 import argparse
 import ast
@@ -18,7 +18,7 @@ import tempfile
 import time
 
 VERSIONS = ("numpy", "cupy")
-# What cannot be judged, by the program's name.
+# Programs that cannot be compared, by name.
 SKIPPED = {"spmv": "needs sparse matrices"}
 
 
@@ -66,7 +66,7 @@ class Program:
         return data
 
     def call(self, function, data, copied):
-        """What the program returns, and the arrays that it writes."""
+        """The program's results, and the arrays that it writes."""
         arrays = names(self.info.get("array_args"))
         arguments = {one: copied(data[one]) if one in arrays else data[one] for one in self.info["input_args"]}
         returned = function(*arguments.values())
@@ -75,7 +75,7 @@ class Program:
 
 
 def compare(program, theirs, ours):
-    """Some of npbench's CuPy versions return nothing: they are compared by what they write."""
+    """Some of npbench's CuPy versions return nothing: their written arrays are compared."""
     import numpy as np
 
     if ours and len(theirs) != len(ours):
@@ -93,7 +93,7 @@ def compare(program, theirs, ours):
 
 
 def compare_data(theirs, ours):
-    """Random numbers differ, so shapes and types alone are compared."""
+    """Random numbers differ, so only shapes and types are compared."""
     import numpy as np
 
     for name, one in theirs.items():
@@ -130,7 +130,7 @@ def child(arguments):
         result = {"outcome": "passed", "seconds": run_one(pathlib.Path(arguments[0]), *arguments[1:4])}
     except Differs as error:
         result = {"outcome": "differs", "error": str(error)}
-    except Exception as error:  # each is a program's outcome
+    except Exception as error:  # each is the outcome of a program
         result = {"outcome": "error", "error": f"{type(error).__name__}: {error}"}
         if os.environ.get("STRIDE_SUITE_TRACEBACK"):
             import traceback

@@ -1,8 +1,8 @@
-"""Runs the examples of NumPy's docstrings with `np` as `stride`, and compares what they print.
+"""Runs the examples of NumPy's docstrings with `np` as `stride`, and compares their output.
 
 An example counts when its output has a number in it. Outputs agree when their words do and their numbers differ by at
 most 1e-6 of their size: spaces, `array(...)` around elements, `dtype=...` of a repr and NumPy's scalar types
-(`np.float64(3.0)`) are not compared, since arrays of `stride` have a repr of their own and reductions give arrays
+(`np.float64(3.0)`) are not compared, since arrays of `stride` have another repr and reductions give arrays
 without axes. The same examples run with NumPy itself first: one that prints something else there too (numbers that may
 vary, plots that need Matplotlib, old texts) is excluded. Random numbers are excluded too, and types that the service
 does not have.
@@ -59,7 +59,7 @@ class Checker(doctest.OutputChecker):
 
 
 NUMPY_DIFFERS = "NumPy itself prints something else than its docstring"
-# Why examples of these do not count.
+# Reasons why examples of these do not count.
 _NAMES = [
     (
         r"^numpy\.(char|strings|rec|ma|matrix|asmatrix|bmat|poly1d|polynomial|memmap|nditer|"
@@ -141,7 +141,7 @@ def _outcomes(name, text):
     for i, example in enumerate(test.examples):
         before += example.source
         error, reason = failures.get(i, (None, None))
-        # An example that fails for a type costs the examples after it.
+        # An example that fails because of a type also excludes the examples after it.
         refused = refused or reason
         if not _NUMBER.search(example.want.split("Traceback", 1)[0]) or doctest.SKIP in example.options:
             continue

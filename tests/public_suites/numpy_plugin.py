@@ -41,7 +41,7 @@ class NumpyModule(pytest.Module):
         sys.modules[module.__name__] = module
         with open(path, encoding="utf-8") as file:
             tree = ast.parse(file.read(), path)
-        # A statement at a time: one that fails (of parameters, of a type that is not there) leaves the others.
+        # One statement at a time: a failure (parameters of a missing type) does not affect the others.
         for statement in tree.body:
             code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
             try:

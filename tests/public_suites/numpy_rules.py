@@ -1,7 +1,7 @@
-"""What is excluded from NumPy's suite, and why: one table.
+"""Exclusions from NumPy's suite, with reasons: one table.
 
-A rule never says that something is hard. It names a type or a part of NumPy that the service does not have by design,
-or a test of NumPy's insides. Rules of files, names, sources and parameters apply before a test runs; rules of errors
+Difficulty is never a reason. A rule names a type or a part of NumPy that the service does not have by design,
+or a test of NumPy's internals. Rules of files, names, sources and parameters apply before a test runs; rules of errors
 apply to a test that failed because the client refused such a type."""
 
 import inspect
@@ -32,7 +32,7 @@ class Rule(NamedTuple):
     kind: str  # "file", "name" (file::class::test), "source" (text of the test), "error" (of a failed test)
     pattern: str
     reason: str
-    within: str = ""  # of a source or name: a part of the file's path
+    within: str = ""  # for a source or name: a part of the file's path
 
 
 RULES: List[Rule] = [
@@ -167,7 +167,7 @@ def _source(item: Any) -> str:
 
 
 def _of_source(item: Any) -> Optional[str]:
-    # Decorators list parameters, of which each is judged alone.
+    # Decorators list parameters, each of which is checked separately.
     text = _source(item)
     begin = text.find("def ")
     text = text[max(begin, 0) :]
@@ -175,7 +175,7 @@ def _of_source(item: Any) -> Optional[str]:
 
 
 def of_text(text: str) -> Optional[str]:
-    """The reason by the rules of sources that are of types."""
+    """The reason by those rules of sources that concern types."""
     return _first([(pattern, rule) for pattern, rule in _SOURCES if rule.reason in _TYPES], text, "")
 
 
@@ -184,7 +184,7 @@ _KINDS = {"O": OBJECT, "S": STRING, "U": STRING, "T": STRING, "M": DATE, "m": DA
 
 
 def of_type(value: Any) -> Optional[str]:
-    """Of a type or of an array's type, why the service does not have it."""
+    """Why the service does not have a type, given the type or an array of it."""
     if isinstance(value, numpy.ndarray) or isinstance(value, numpy.generic):
         value = value.dtype
     if value is object:

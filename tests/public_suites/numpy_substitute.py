@@ -1,9 +1,10 @@
-"""NumPy's names, answered by `stride` first: what the modules of NumPy's tests import.
+"""NumPy's names, resolved in `stride` first, for the imports of NumPy's test modules.
 
-A module under test gets an `__import__` of its own. Where it imports NumPy, it receives a `Substitute` of the module: a
+A module under test gets its own `__import__`. Where it imports NumPy, it receives a `Substitute` of the module: a
 name of a public NumPy object gives the object of the same name in `stride`. A name that `stride` refuses (strings,
-dates, masks) gives NumPy's own and is noted, so that a failure can be put down to it. Names of NumPy's private modules
-are NumPy's own. `numpy.testing` is `stride.testing`, whose functions read arrays; texts of errors are not compared."""
+dates, masks) gives NumPy's own and is recorded, so that a failure can be attributed to it. Names of NumPy's private
+modules are NumPy's own. `numpy.testing` is `stride.testing`, whose functions read arrays; error texts are not
+compared."""
 
 import builtins
 import functools

@@ -1,9 +1,9 @@
-"""Runs NumPy's own tests with `stride` in NumPy's place: each file in a process of its own, whole.
+"""Runs NumPy's own tests with `stride` in NumPy's place: each whole file in a separate process.
 
     python numpy_suite.py STRIDED [--json FILE] [--seconds N] [-k EXPRESSION] [file or part of a path ...]
 
-Prints what passed, failed, was skipped and was excluded by which reason. It ends with 0 whatever failed: the counts are
-in docs/compatibility.md. 77: NumPy's tests or pytest are not installed."""
+Prints the numbers of passed, failed, skipped and excluded tests, by reason. It ends with 0 regardless of
+failures: the counts are in docs/compatibility.md. 77: NumPy's tests or pytest are not installed."""
 
 import argparse
 import collections
@@ -74,7 +74,7 @@ def run_file(path, environment, options, folder):
             cwd=folder,
             start_new_session=True,
         )
-        # A test that a signal does not end (in C, in a wait of its own) ends with its process.
+        # A test that ignores the signal (in C, or in a wait) ends with its process.
         while True:
             try:
                 process.wait(3 * options.seconds)

@@ -16,7 +16,7 @@ _IN_PLACE = ("shuffle",)
 
 
 class Unpaired(Exception):
-    """The function gives another shape or type than NumPy's."""
+    """The function returns another shape or type than NumPy's."""
 
 
 def _host(value):

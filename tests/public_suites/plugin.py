@@ -1,5 +1,5 @@
 """pytest's plugin of one process of the suite: the import hook, the rules, a limit for each test, and one line of JSON
-for each start and outcome, from which suite.py goes on when a process ends early."""
+for each start and outcome, from which suite.py continues when a process ends early."""
 
 import faulthandler
 import inspect

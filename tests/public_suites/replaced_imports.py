@@ -1,8 +1,8 @@
-"""Imports of one library give modules of stride: aliases, placeholders of the library's internals, and files of the
-suite's own copy where it has the test helpers.
+"""Replaces imports of one library by modules of stride: aliases, placeholders of the library's internals, and files of
+the suite's own copy where it has the test helpers.
 
-Modules that a suite's rules call internal are importable, so that a file whose other tests are a user's loads. What is
-called in them excludes the test, with the rule's reason."""
+Modules that a suite's rules call internal are importable, so that files with tests of public features load. A call
+of them excludes the test, with the rule's reason."""
 
 import importlib
 import importlib.abc
@@ -57,7 +57,7 @@ class Internal:
 
 
 class InternalBase:
-    """What a class that derives from a name of an internal module derives from."""
+    """The base of a class that derives from a name of an internal module."""
 
     def __init__(self, *_, **__):
         exclude("derives from a class of the library's internals")

@@ -1,8 +1,8 @@
-"""Runs one program, statement by statement, with NumPy or with `stride` in its place; writes what each gave.
+"""Runs one program, statement by statement, with NumPy or with `stride` in its place; writes the result of each.
 
     python script_run.py numpy|stride PROGRAM RESULT [RESULT_OF_NUMPY]
 
-With `stride`, the statements run that ran with NumPy."""
+With `stride`, only statements that succeeded with NumPy run."""
 
 import ast
 import contextlib
@@ -49,7 +49,7 @@ def _key(key):
 
 
 def digest(value, depth=0):
-    """What is compared of a value: arrays and numbers, within containers and attributes of the program's objects."""
+    """The compared parts of a value: arrays and numbers, within containers and attributes of the program's objects."""
     import numpy as np
 
     if type(value).__module__.startswith("stride") and hasattr(value, "__array__"):

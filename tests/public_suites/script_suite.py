@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf")
 _TIMES = re.compile(r"\d (u|m|n)?s(ec)? per loop|[Tt]ime|[Ss]econds|[Ss]peed|\d m?s\b")
 _ANY = re.compile(r"\bempty(_like)?\(|time\.(time|perf_counter|monotonic)\(|\btimeit\b")  # values are any
 _TYPE = re.compile(r"(dtype=)?(np\.)?(u?int|float|complex)\d+|0x[0-9a-f]+")
-# Types of elements that the service does not have, by what the program or the error says.
+# Types of elements that the service does not have, by the text of the program or the error.
 _EXCLUDED = re.compile(
     r"dtype\s*=\s*(object|str|np\.str_|np\.object_?|'[USOaV]|\"[USOaV]|\[)|datetime64|timedelta64|"
     r"np\.ma\b|import ma\b|np\.char\b|np\.rec|"
@@ -54,7 +54,7 @@ def run(mode, program, root, result, seconds, environment, reference=None):
     except subprocess.TimeoutExpired:
         slow = True
     try:
-        os.killpg(process.pid, signal.SIGKILL)  # what the program has started
+        os.killpg(process.pid, signal.SIGKILL)  # processes that the program has started
     except ProcessLookupError:
         pass
     process.wait()
@@ -111,7 +111,7 @@ def numbers_differ(theirs, ours):
 
 
 def judge(theirs, ours):
-    """(outcome, [(kind, cause, statement)]) of a program. What follows from an earlier problem is no problem."""
+    """(outcome, [(kind, cause, statement)]) of a program. Consequences of an earlier problem do not count."""
     ran = [one for one in theirs["records"] if not one.get("error")]
     text = "\n".join(one["source"] for one in ran)
     if not ran or not re.search(r"\b(numpy|cupy|jax)\b", text):
@@ -120,7 +120,7 @@ def judge(theirs, ours):
         return "skipped", [("skipped", "too slow with NumPy", "")]
     problems, tainted = [], set()
     for index, one in enumerate(theirs["records"]):
-        if one.get("error") or "testmod(" in one["source"]:  # whose examples are statements here
+        if one.get("error") or "testmod(" in one["source"]:  # the examples are statements here
             continue
         other = ours["records"][index] if index < len(ours["records"]) else None
         where = f"line {one['line']}: {one['source'][:200]}"
@@ -130,7 +130,7 @@ def judge(theirs, ours):
         loaded, stored = names_of(one["source"])
         problem = problem_of(one, other, where)
         if not problem:
-            # A function that reads what went wrong goes wrong when it is called.
+            # A function that reads a failed value fails when it is called.
             is_late = one["source"].startswith(("def ", "class ", "@")) and loaded & tainted
             tainted = tainted | stored if is_late else tainted - stored
         elif loaded & tainted or _ANY.search(one["source"]) and problem[0] in ("value", "output"):

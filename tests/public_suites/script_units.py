@@ -16,7 +16,7 @@ _OPTION = re.compile(r"\A(---\n.*?\n---\n|(:[\w-]+:[^\n]*\n)+)", re.DOTALL)
 
 
 def sources(path: pathlib.Path) -> Iterator[str]:
-    """Texts of code in their order. Lines that IPython alone understands are left out."""
+    """Texts of code in their order. Lines that only IPython understands are omitted."""
     text = path.read_text(errors="replace")
     if path.suffix == ".ipynb":
         for cell in json.loads(text).get("cells", []):
@@ -38,7 +38,7 @@ def _without_magic(text: str) -> str:
 
 
 def units(path: pathlib.Path) -> List[ast.Module]:
-    """One module for each statement at the top. A text that does not parse is left out."""
+    """One module for each statement at the top. A text that does not parse is omitted."""
     modules: List[ast.Module] = []
     for index, source in enumerate(sources(path)):
         name = str(path)

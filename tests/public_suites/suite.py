@@ -1,8 +1,8 @@
-"""Runs a public test suite with modules of stride in its library's place, each file in a process of its own.
+"""Runs a public test suite with modules of stride in its library's place, each file in a separate process.
 
 suite.py RULES STRIDED SUITE [--json=FILE] [--details=FILE] [--time-limit=SECONDS] [PART_OF_A_PATH ...]
 
-RULES is a folder with rules.py: where the tests are, what is not counted and why, and how imports are replaced."""
+RULES is a folder with rules.py: location of the tests, exclusions with reasons, and replacement of imports."""
 
 import argparse
 import collections
@@ -54,7 +54,7 @@ def run_once(command, environment, record, limit):
 
 def run_file(file, arguments, address, folder):
     """Outcomes of a file's tests, by id. A process that dies is counted as the failure of the test it ran; the next one
-    goes on after it."""
+    continues after it."""
     record = str(folder / "record")
     outcomes = {}
     while True:

@@ -61,7 +61,9 @@ class ArrayTest(client_case.ClientCase):
 
     def test_attributes(self):
         x = st.zeros((2, 3), dtype=st.float32)
-        self.assertEqual((x.shape, x.ndim, x.size, x.nbytes, x.itemsize, x.dtype, len(x)), ((2, 3), 2, 6, 24, 4, np.float32, 2))
+        self.assertEqual(
+            (x.shape, x.ndim, x.size, x.nbytes, x.itemsize, x.dtype, len(x)), ((2, 3), 2, 6, 24, 4, np.float32, 2)
+        )
         self.assertEqual(x.device, "auto")
         self.assertIs(x.__array_namespace__(), st)
         with self.assertRaises(ValueError):
@@ -80,8 +82,13 @@ class ArrayTest(client_case.ClientCase):
         self.assertEqual(st.asarray([[1, 2], [3, 4]]).tolist(), [[1, 2], [3, 4]])
         self.assertEqual([int(x) for x in st.asarray([1, 2])], [1, 2])
         self.assertEqual(f"{st.asarray(2.5):.2f}", "2.50")
-        for wrong in (lambda: bool(st.ones(2)), lambda: len(st.ones(())), lambda: [][st.ones(())], lambda: float(st.ones(2)),
-                      lambda: iter(st.ones(()))):
+        for wrong in (
+            lambda: bool(st.ones(2)),
+            lambda: len(st.ones(())),
+            lambda: [][st.ones(())],
+            lambda: float(st.ones(2)),
+            lambda: iter(st.ones(())),
+        ):
             with self.assertRaises((TypeError, ValueError)):
                 wrong()
 
@@ -92,7 +99,7 @@ class ArrayTest(client_case.ClientCase):
     def test_to_numpy(self):
         x = st.arange(3.0)
         host = np.asarray(x)
-        host[0] = 100  # a copy: the array is as it was
+        host[0] = 100  # a copy: the array is unchanged
         self.same(x, np.arange(3.0))
         self.assertEqual(np.asarray(x, dtype=np.int8).dtype, np.int8)
         with self.assertRaises(ValueError):
@@ -165,13 +172,19 @@ class ArrayTest(client_case.ClientCase):
     def test_methods(self):
         host = np.array([[3.0, 1.0, -2.0], [0.5, 7.0, 2.5]])
         x = st.asarray(host) + 0
-        for name in ("sum", "prod", "any", "all", "std", "var", "argmin", "argmax", "cumsum", "cumprod", "min", "max", "mean"):
+        for name in (
+            "sum", "prod", "any", "all", "std", "var", "argmin", "argmax", "cumsum", "cumprod", "min", "max",
+            "mean",
+        ):
             for axis in (None, 0, 1):
                 self.same(getattr(x, name)(axis=axis), getattr(host, name)(axis=axis), rtol=1e-14)
         self.same(x.var(ddof=1), np.asarray(host.var(ddof=1)), rtol=1e-14)
-        for name, arguments in (("ravel", ()), ("flatten", ()), ("transpose", ()), ("transpose", (1, 0)), ("transpose", ((0, 1),)), ("swapaxes", (0, -1)),
-                                ("squeeze", ()), ("repeat", (2,)), ("repeat", (2, 1)), ("take", ([4, 0],)), ("take", ([1, 0], 1)), ("argsort", ()),
-                                ("argsort", (0,)), ("clip", (0, 2)), ("conj", ()), ("round", ()), ("dot", (np.arange(3.0),))):
+        for name, arguments in (
+            ("ravel", ()), ("flatten", ()), ("transpose", ()), ("transpose", (1, 0)), ("transpose", ((0, 1),)),
+            ("swapaxes", (0, -1)), ("squeeze", ()), ("repeat", (2,)), ("repeat", (2, 1)), ("take", ([4, 0],)),
+            ("take", ([1, 0], 1)), ("argsort", ()), ("argsort", (0,)), ("clip", (0, 2)), ("conj", ()),
+            ("round", ()), ("dot", (np.arange(3.0),)),
+        ):
             self.same(getattr(x, name)(*arguments), getattr(host, name)(*arguments))
         for ours, theirs in zip(x.nonzero(), host.nonzero()):
             self.same(ours, theirs)
@@ -186,7 +199,10 @@ class ArrayTest(client_case.ClientCase):
     def test_numpy_functions(self):
         host = np.arange(12.0).reshape(3, 4)
         x = st.asarray(host)
-        for function in (np.sum, np.mean, np.max, np.min, np.prod, np.std, np.var, np.any, np.all, np.argmax, np.count_nonzero):
+        for function in (
+            np.sum, np.mean, np.max, np.min, np.prod, np.std, np.var, np.any, np.all, np.argmax,
+            np.count_nonzero,
+        ):
             self.same(function(x, axis=1), function(host, axis=1), rtol=1e-12)
             self.same(function(x), np.asarray(function(host)), rtol=1e-12)
         self.same(np.var(x, ddof=1), np.asarray(np.var(host, ddof=1)), rtol=1e-12)
@@ -202,7 +218,7 @@ class ArrayTest(client_case.ClientCase):
         self.assertTrue(np.allclose(x, host))
 
     @unittest.skipIf("sort" in operation_pb2.Operation.DESCRIPTOR.fields_by_name, "the contract has them")
-    def test_what_is_missing_names_itself(self):
+    def test_unimplemented_functions_are_named_in_the_error(self):
         for name in ("sort", "cumulative_sum", "take_along_axis", "unique_values"):
             with self.assertRaises(NotImplementedError) as raised:
                 getattr(st, name)(*(st.ones(3),) * (2 if name == "take_along_axis" else 1))
@@ -241,7 +257,7 @@ class ArrayTest(client_case.ClientCase):
                 self.both(f"x {operator} {other}", TypeError, x=x)
         self.both("x == [1, 2]", ValueError, x=x)
 
-        class Foreign:  # another library's, which computes with arrays itself
+        class Foreign:  # an array of another library, which computes with ours
             __array_ufunc__ = None
 
             def __eq__(self, other):

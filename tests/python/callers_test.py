@@ -1,4 +1,4 @@
-"""The calls of large transfers over local connections: against a daemon's side that the test plays itself, and against a daemon."""
+"""The calls of large transfers over local connections, against a simulated daemon and a real one."""
 
 import os
 import signal
@@ -21,7 +21,12 @@ from stride.v1 import array_service_pb2 as pb, local_service_pb2 as local_pb, re
 
 MIB = 1 << 20
 HEADER = struct.Struct("<IIQ")
-PUT, PUT_END, FETCH, STATUS = (local_pb.LOCAL_FRAME_PUT, local_pb.LOCAL_FRAME_PUT_END, local_pb.LOCAL_FRAME_FETCH, local_pb.LOCAL_FRAME_STATUS)
+PUT, PUT_END, FETCH, STATUS = (
+    local_pb.LOCAL_FRAME_PUT,
+    local_pb.LOCAL_FRAME_PUT_END,
+    local_pb.LOCAL_FRAME_FETCH,
+    local_pb.LOCAL_FRAME_STATUS,
+)
 
 
 def frame(kind, message) -> bytes:
@@ -45,7 +50,7 @@ class LocalCallerTest(unittest.TestCase):
         self.addCleanup(self.daemon.close)
 
     def frames(self, count):
-        """What the caller sent: (kind, timeout, message)."""
+        """The frames that the caller sent: (kind, timeout, message)."""
         def exactly(size):
             bytes_ = self.daemon.recv(size, socket.MSG_WAITALL) if size else b""
             self.assertEqual(len(bytes_), size)
@@ -65,8 +70,14 @@ class LocalCallerTest(unittest.TestCase):
 
     def test_an_upload(self):
         self.caller.put(self.upload(2.5), None)
-        self.assertEqual(self.frames(3), [(PUT, 2_500_000_000, pb.PutArrayRequest(data=b"x").SerializeToString()),
-                                          (PUT, 0, pb.PutArrayRequest(data=b"yz").SerializeToString()), (PUT_END, 0, b"")])
+        self.assertEqual(
+            self.frames(3),
+            [
+                (PUT, 2_500_000_000, pb.PutArrayRequest(data=b"x").SerializeToString()),
+                (PUT, 0, pb.PutArrayRequest(data=b"yz").SerializeToString()),
+                (PUT_END, 0, b""),
+            ],
+        )
         self.daemon.sendall(frame(PUT, pb.PutArrayResponse()))
         self.caller.finish(None)
         self.assertTrue(self.caller.is_quiet())
@@ -82,32 +93,32 @@ class LocalCallerTest(unittest.TestCase):
             sender.join()
             self.assertTrue(self.caller.is_quiet())
 
-    def test_an_upload_that_is_refused(self):
+    def test_refused_upload_raises_the_status(self):
         for _ in range(2):
             self.caller.put(self.upload(), None)
         self.daemon.sendall(frame(PUT, pb.PutArrayResponse()) + status(8, "no room"))
         with self.assertRaisesRegex(st.ResourceExhausted, "no room"):
             self.caller.finish(None)
 
-    def test_an_answer_to_an_upload_that_is_none(self):
+    def test_invalid_answer_to_an_upload_is_an_error(self):
         self.caller.put(self.upload(), None)
         self.daemon.sendall(frame(FETCH, chunk(0, 5)))
         with self.assertRaises(st.Internal):
             self.caller.finish(None)
 
-    def test_an_upload_whose_end_does_not_come_in_time(self):
+    def test_upload_without_an_answer_raises_deadline_exceeded(self):
         self.caller.put(self.upload(), None)
         with self.assertRaises(st.DeadlineExceeded):
             self.caller.finish(time.monotonic() + 0.01)
 
-    def test_a_daemon_that_ends_during_an_upload_has_said_why(self):
+    def test_upload_raises_the_status_sent_before_the_daemon_closed(self):
         self.caller.put(self.upload(), None)
         self.daemon.sendall(frame(PUT, pb.PutArrayResponse()) + status(5, "no such session"))
         self.daemon.shutdown(socket.SHUT_RDWR)
         with self.assertRaisesRegex(st.NotFound, "no such session"):
             self.caller.put(self.upload(), None)
 
-    def test_a_daemon_that_ends_during_an_upload_without_a_word(self):
+    def test_upload_raises_unavailable_when_the_daemon_closes(self):
         self.caller.put(self.upload(), None)
         self.daemon.close()
         with self.assertRaises(st.Unavailable):
@@ -137,7 +148,7 @@ class LocalCallerTest(unittest.TestCase):
             sender.join()
         self.assertTrue(self.caller.is_quiet())
 
-    def test_many_frames_in_one_piece(self):
+    def test_many_frames_in_one_read(self):
         answers = [chunk(i, i + 1) for i in range(5000)]
         bytes_ = b"".join(frame(FETCH, one) for one in answers) + status()
         self.assertGreater(len(bytes_), 4 * _callers._BUFFER_BYTES)
@@ -172,9 +183,13 @@ class LocalCallerTest(unittest.TestCase):
             caller.close()
             there.close()
 
-    def test_what_is_no_answer(self):
-        for bytes_ in (HEADER.pack(0, 77, 0), HEADER.pack(3, FETCH, 0) + b"\xff\xff\xff", frame(PUT, pb.PutArrayResponse()),
-                       HEADER.pack(1 << 31, STATUS, 0)):
+    def test_invalid_answers_raise(self):
+        for bytes_ in (
+            HEADER.pack(0, 77, 0),
+            HEADER.pack(3, FETCH, 0) + b"\xff\xff\xff",
+            frame(PUT, pb.PutArrayResponse()),
+            HEADER.pack(1 << 31, STATUS, 0),
+        ):
             here, there = socket.socketpair()
             caller = LocalCaller(here)
             there.sendall(bytes_)
@@ -183,7 +198,7 @@ class LocalCallerTest(unittest.TestCase):
             caller.close()
             there.close()
 
-    def test_answers_that_do_not_come_in_time(self):
+    def test_late_answers_raise_deadline_exceeded(self):
         replies = self.fetch(timeout=0.02)
         self.assertEqual(self.frames(1)[0][:2], (FETCH, 20_000_000))
         self.daemon.sendall(frame(FETCH, chunk(0, 5)) + b"1234")
@@ -191,15 +206,17 @@ class LocalCallerTest(unittest.TestCase):
         with self.assertRaises(st.DeadlineExceeded):
             next(replies)
 
-    def test_requests_that_nobody_takes_in_time(self):
+    def test_unread_requests_raise_deadline_exceeded(self):
         for timeout in (0.02, 0, -1.0):
             with self.assertRaises(st.DeadlineExceeded):
                 large = pb.PutArrayRequest(data=bytes(1_000_000))
                 self.caller.put(LocalCaller.upload(large, large, timeout), time.monotonic() + timeout)
 
-    def test_calls_one_behind_the_other(self):
+    def test_calls_in_sequence_on_one_connection(self):
         first, second = self.fetch("a"), self.fetch("b")
-        self.assertEqual([pb.FetchArrayRequest.FromString(message).name for _, _, message in self.frames(2)], ["a", "b"])
+        self.assertEqual(
+            [pb.FetchArrayRequest.FromString(message).name for _, _, message in self.frames(2)], ["a", "b"]
+        )
         self.daemon.sendall(frame(FETCH, chunk(0, 1)) + status() + frame(FETCH, chunk(7, 1)) + status(13, "broken"))
         self.assertEqual(list(first), [chunk(0, 1)])
         self.assertEqual(next(second), chunk(7, 1))
@@ -215,7 +232,7 @@ class LocalCallerTest(unittest.TestCase):
 
 
 class FakeConnections:
-    """Gives connections to Callers, so many; the other sides are in `daemons`."""
+    """Gives Callers up to this many connections; the other sides are in `daemons`."""
 
     def __init__(self, count):
         self.left, self.daemons = count, []
@@ -230,7 +247,7 @@ class FakeConnections:
 
 
 def is_open(daemon) -> bool:
-    """Seen from the other side."""
+    """Whether a connection is open, seen from the daemon's side."""
     try:
         return daemon.recv(1, socket.MSG_DONTWAIT) != b""
     except BlockingIOError:
@@ -276,7 +293,7 @@ class CallersTest(unittest.TestCase):
         with Callers(callers._channels, None).crew(40 * MIB) as crew:
             self.check(crew, 40 * MIB, 2, GrpcCaller)
 
-    def test_no_more_than_a_sessions_share(self):
+    def test_connections_are_limited_per_session(self):
         callers = self.callers(num_threads=8)
         with callers.crew(100 * MIB) as one, callers.crew(100 * MIB) as two:
             with callers.crew(100 * MIB) as three:
@@ -290,7 +307,7 @@ class CallersTest(unittest.TestCase):
             self.check(crew, 100 * MIB, 8)
         self.assertEqual(len(self.connections.daemons), 24)
 
-    def test_idle_ones_are_used_again(self):
+    def test_idle_connections_are_reused(self):
         callers = self.callers()
         with callers.crew(40 * MIB) as first, callers.crew(4 * MIB) as other:
             self.assertEqual(len({*first.callers, *other.callers}), 5)
@@ -299,7 +316,7 @@ class CallersTest(unittest.TestCase):
                 self.assertLessEqual({*again.callers}, {*first.callers, *other.callers})
         self.assertEqual(len(self.connections.daemons), 5)
 
-    def test_dead_ones_and_loud_ones_are_not(self):
+    def test_closed_or_unexpectedly_readable_connections_are_not_reused(self):
         callers = self.callers()
         with callers.crew(12 * MIB):
             pass
@@ -312,7 +329,7 @@ class CallersTest(unittest.TestCase):
         with callers.crew(12 * MIB):
             self.assertEqual(len(self.connections.daemons), 5)
 
-    def test_none_is_used_after_an_exception(self):
+    def test_connection_is_not_reused_after_an_exception(self):
         callers = self.callers()
         for kind in (ValueError, KeyboardInterrupt):
             with callers.crew(4 * MIB):  # another transfer's
@@ -329,7 +346,7 @@ class CallersTest(unittest.TestCase):
             self.assertEqual([is_open(one) for one in self.connections.daemons], [True] + [False] * 3)
             self.assertTrue(busy.callers[0].is_quiet())
 
-    def test_what_is_in_use_at_the_end_is_closed_after_that(self):
+    def test_connection_in_use_at_close_is_closed_after_use(self):
         callers = self.callers()
         with callers.crew(4 * MIB) as busy:
             with callers.crew(8 * MIB):
@@ -380,14 +397,14 @@ class TransferTest(client_case.ClientCase):
         for size in (2 * MIB, 8 * MIB + 1, 40 * MIB + 13, 300 * MIB + 5):
             values = np.random.default_rng(size).integers(0, 256, size, np.uint8)
             array = self.array(values)
-            for _ in range(2):  # by way of the common region, and in one of its own
+            for _ in range(2):  # through the bounce region, and in a separate region
                 np.testing.assert_array_equal(array.to_numpy(), values)
             np.testing.assert_array_equal(self.array(values[:size // 2]).to_numpy(), values[:size // 2])
         if client_case.LOCAL:
             self.assertEqual(len(connects), 5)  # the stream's, and four
             self.assertEqual(len(self.idle()), 4)
 
-    def test_an_interrupted_transfer_gives_up_its_connections(self):
+    def test_interrupted_transfer_closes_its_connections(self):
         def stop(done, total):
             raise KeyboardInterrupt
 
@@ -397,8 +414,12 @@ class TransferTest(client_case.ClientCase):
         self.assertEqual(len(before), 4 if client_case.LOCAL else 0)
         for bounce in (True, False):
             region = self.own._shared._bounce
-            with mock.patch.object(_shared.SharedMemory, "receive", (lambda *_: None) if bounce else _shared.SharedMemory.receive), \
-                    mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100):  # calls are still to come
+            with (
+                mock.patch.object(
+                    _shared.SharedMemory, "receive", (lambda *_: None) if bounce else _shared.SharedMemory.receive
+                ),
+                mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100),
+            ):  # further calls follow
                 with self.assertRaises(KeyboardInterrupt):
                     self.own._read(array._node, stop)
             self.assertEqual(self.idle(), [])
@@ -412,7 +433,7 @@ class TransferTest(client_case.ClientCase):
         self.assertEqual(self.idle(), [])
         np.testing.assert_array_equal(self.array(values).to_numpy(), values)
 
-    def test_a_daemon_that_is_killed_amid_a_transfer(self):
+    def test_daemon_killed_during_a_transfer(self):
         values = np.zeros(100 * MIB, np.uint8)
         for up in (True, False):
             daemon = PrivateDaemon(client_case.strided(), client_case.FLAGS)
@@ -424,8 +445,11 @@ class TransferTest(client_case.ClientCase):
                 daemon._process.send_signal(signal.SIGKILL)
                 daemon._process.wait()
 
-            # Not all calls are under way when it is killed.
-            with mock.patch.object(_shared.SharedMemory, "receive", return_value=None), mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100):
+            # Some calls have not started when the daemon is killed.
+            with (
+                mock.patch.object(_shared.SharedMemory, "receive", return_value=None),
+                mock.patch.object(_transfer, "_FETCHES_OF_THREAD", 100),
+            ):
                 with self.assertRaises(st.Unavailable):
                     self.array(values, progress=kill) if up else array.to_numpy(progress=kill)
             self.assertEqual(self.idle(), [])
@@ -440,8 +464,10 @@ class TransferTest(client_case.ClientCase):
             array._node.handle = handle
         self.assertTrue((array.to_numpy() == 0).all())
 
-    def test_a_transfer_that_is_late(self):
-        endless = st.RawKernel('extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 27; ++i) x[0] += 1; }', "f")
+    def test_transfer_past_its_deadline(self):
+        endless = st.RawKernel(
+            'extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 27; ++i) x[0] += 1; }', "f"
+        )
         with client_case.current(self.own):
             out = st.zeros(MIB, dtype=st.float32)
             out.to_numpy()
@@ -452,7 +478,7 @@ class TransferTest(client_case.ClientCase):
             out.to_numpy()
         self.assertEqual(out.to_numpy().shape, (MIB,))
 
-    def test_a_forked_child_leaves_them_to_its_parent(self):
+    def test_forked_child_leaves_connections_to_its_parent(self):
         values = np.random.default_rng(2).integers(0, 256, 40 * MIB, np.uint8)
         array = self.array(values)
         before = self.idle()
@@ -463,11 +489,11 @@ class TransferTest(client_case.ClientCase):
         np.testing.assert_array_equal(array.to_numpy(), values)
         self.assertEqual(set(self.idle()), set(before))
 
-    def test_a_program_that_only_uploads_gives_back_what_it_let_go_of(self):
+    def test_uploads_release_the_memory_of_deleted_arrays(self):
         values = np.zeros(3 * MIB, np.uint8)
         for _ in range(30):
             self.array(values)
-        for _ in range(1000):  # what was released is not waited for
+        for _ in range(1000):  # releases are asynchronous
             held = sum(one["nbytes"] for one in self.own.list_arrays())
             if held <= 2 * values.nbytes:
                 break

@@ -1,4 +1,5 @@
-"""The op cases, through NumPy's own functions: those of the namespace follow the array API where it differs (`floor_divide` of infinities)."""
+"""The op cases, through NumPy's functions. The namespace's own follow the array API where it differs
+(`floor_divide` of infinities)."""
 
 import numpy as np
 
@@ -24,8 +25,11 @@ class CasesTest(client_case.ClientCase):
                 wrong = case.differences(actual)
                 if wrong.size:
                     at = wrong[0]
-                    self.fail(f"{case.op}({', '.join(repr(one[at]) for one in case.inputs)}) is {actual[at]!r}, not {case.expected[at]!r}; "
-                              f"{wrong.size} of {actual.size} are wrong")
+                    self.fail(
+                        f"{case.op}({', '.join(repr(one[at]) for one in case.inputs)}) is {actual[at]!r}, not "
+                        f"{case.expected[at]!r}; "
+                        f"{wrong.size} of {actual.size} are wrong"
+                    )
 
     def test_every_function_and_type(self):
         self.check("ufunc.case", 700)

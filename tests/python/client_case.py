@@ -1,4 +1,4 @@
-"""What every test of the Python client needs: a daemon of the test's own and a session on it.
+"""The base of all tests of the Python client: a private daemon and a session on it.
 
 Each test file is run as `name_test.py STRIDED`, with the built package on PYTHONPATH."""
 
@@ -16,19 +16,20 @@ from stride import _dtypes, _local, _session
 from stride._daemon import PrivateDaemon
 from stride.v1 import compute_service_pb2
 
-# Those that NumPy has itself and so can be asked about.
+# Types that NumPy has, so that its results are the reference.
 DTYPES = [dtype for dtype in _dtypes.NUMBERS if dtype is not _dtypes.bfloat16]
-# As in the integration tests: which kind of device the suites run on.
+# The kind of device that the suites run on, as in the integration tests.
 DEVICE_KIND = os.environ.get("STRIDE_TEST_DEVICE_KIND", "cpu")
-# Whether commands are to travel by local connections.
+# Whether commands travel by local connections.
 LOCAL = os.environ.get("STRIDE_TEST_TRANSPORT", "local") == "local"
-# Of a daemon with such devices.
+# Flags of a daemon with such devices.
 FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=1x2"], "cuda": []}[DEVICE_KIND]
 
 
 class ClientCase(unittest.TestCase):
     daemon = None
-    # Whether loops of a test become the host's as those of a program do. Else the service computes for each pass.
+    # Whether loops of a test become the host's as those of a program do. Otherwise the service computes each
+    # iteration.
     learns_loops = False
 
     @classmethod
@@ -46,7 +47,7 @@ class ClientCase(unittest.TestCase):
         assert cls.session.transport == ("local" if LOCAL else "grpc")
         cls.device = next((device.name for device in cls.session.devices() if device.kind == DEVICE_KIND), None)
         if cls.device is None:
-            print(f"no device of kind {DEVICE_KIND} here")  # ctest and ci/gpu look for this
+            print(f"no device of kind {DEVICE_KIND} here")  # ctest and ci/gpu search for this text
             raise unittest.SkipTest(f"no device of kind {DEVICE_KIND} here")
 
     def run_examples(self, *modules):

@@ -41,7 +41,7 @@ class ConnectionTest(client_case.ClientCase):
             st.connect("unix:/nonexistent/socket")
         self.assertIsInstance(raised.exception, ConnectionError)
 
-    def test_each_cause_has_its_sentence(self):
+    def test_each_connection_failure_has_its_message(self):
         with mock.patch.object(_session, "_CONNECT_SECONDS", 0.2), tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(st.Unavailable, "there is no socket"):
                 st.connect(f"unix:{folder}/none")
@@ -125,8 +125,15 @@ class ConnectionTest(client_case.ClientCase):
     def test_private_daemon_ends_with_its_program(self):
         program = ("import stride as st\nx = st.ones(3)\nprint(float(x.sum()))\n"
                    "print(st.current_session()._daemon._process.pid, st.current_session().address)\n")
-        environment = {**os.environ, "STRIDE_DAEMON": client_case.strided(), "XDG_RUNTIME_DIR": "", "STRIDE_ADDRESS": ""}
-        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100)
+        environment = {
+            **os.environ,
+            "STRIDE_DAEMON": client_case.strided(),
+            "XDG_RUNTIME_DIR": "",
+            "STRIDE_ADDRESS": "",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=100
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         total, rest = done.stdout.split("\n")[:2]
         self.assertEqual(total, "3.0")
@@ -137,7 +144,7 @@ class ConnectionTest(client_case.ClientCase):
 
     def test_a_private_daemon_keeps_compiled_code_for_the_next_program(self):
         with tempfile.TemporaryDirectory() as folder:
-            # A kernel's source is never part of the code that comes with the product, so a compiler runs for it.
+            # The product has no precompiled code of this kernel, so that a compiler runs.
             program = (
                 "import stride as st\n"
                 "from stride import cupy\n"
@@ -163,7 +170,7 @@ class ConnectionTest(client_case.ClientCase):
                     first = kept
                     for path in kept:
                         os.utime(path, (1, 1))
-            # A file that is read is marked as used; one that is made again is another file.
+            # A read updates a file's time of use; a rewrite would replace the file.
             self.assertEqual(kept, first)
             self.assertTrue(any(path.stat().st_mtime > 1 for path in kept))
             self.assertEqual([(path.stat().st_mode & 0o777) for path in (cache, cache / "code-cache")], [0o700, 0o700])
@@ -210,7 +217,7 @@ class ConnectionTest(client_case.ClientCase):
     def test_devices_of_the_current_session(self):
         self.assertEqual(st.devices(), self.session.devices())
 
-    def test_a_session_shows_what_is_documented_and_nothing_else(self):
+    def test_session_has_only_documented_attributes(self):
         documented = {
             "address", "array", "close", "closed", "device", "devices", "empty_shared", "list_arrays", "name",
             "synchronize", "tenant", "timeout", "transport", "watch_devices",
@@ -239,21 +246,23 @@ class ConnectionTest(client_case.ClientCase):
         next(watch)
         watch.close()
 
-    def test_a_device_that_is_not_there(self):
+    def test_unknown_device_is_refused(self):
         with self.assertRaises(st.NotFound) as raised:
             np.asarray(st.ones(3).to_device("cuda:7"))
         self.assertEqual(raised.exception.reason, "DEVICE_NOT_FOUND")
         self.assertIn("connection_test.py", raised.exception.origin)
         self.assertIsInstance(raised.exception, LookupError)
 
-    def test_a_device_asked_for(self):
+    def test_connect_with_a_device(self):
         with st.connect(self.daemon.address, local=client_case.LOCAL, device="cpu:0"):
             with client_case.Sent(st.current_session()) as sent:
                 x = st.ones(3) + 1
                 self.same(x[1:], np.full(2, 2.0))
             self.assertEqual(x.device, "cpu:0")
-            self.assertEqual({c.operation.device for c in sent.commands if c.operation.WhichOneof("kind") in ("creation", "ufunc")},
-                             {"devices/cpu:0"})
+            self.assertEqual(
+                {c.operation.device for c in sent.commands if c.operation.WhichOneof("kind") in ("creation", "ufunc")},
+                {"devices/cpu:0"},
+            )
         moved = st.ones(3).to_device("cpu:0")
         self.assertEqual((moved.device, moved[0].device, st.asarray([1, 2], device="cpu:0").device), ("cpu:0",) * 3)
         self.same(moved, np.ones(3))
@@ -265,7 +274,9 @@ class ConnectionTest(client_case.ClientCase):
         self.assertEqual(max(seen), (host.nbytes, host.nbytes))
         np.testing.assert_array_equal(np.asarray(array), host)
         seen.clear()
-        np.testing.assert_array_equal((array * 2).to_numpy(progress=lambda done, total: seen.append((done, total))), host * 2)
+        np.testing.assert_array_equal(
+            (array * 2).to_numpy(progress=lambda done, total: seen.append((done, total))), host * 2
+        )
         self.assertEqual(max(seen), (host.nbytes, host.nbytes))
         np.testing.assert_array_equal(np.asarray(array[::-1][:2_000_000]), host[::-1][:2_000_000])
         for size in (64 << 10, (64 << 10) + 1, 1 << 20, (1 << 20) + 1):
@@ -291,11 +302,11 @@ class ConnectionTest(client_case.ClientCase):
             thread.join()
         self.assertEqual(failures, [])
 
-    def test_both_transports_do_the_same(self):
-        """Also what fails, in the same words at the same line."""
+    def test_both_transports_give_equal_results(self):
+        """Also failures, with the same text and line."""
         def program(session):
             yield np.asarray(st.arange(1000.0) * 2 + 1)
-            wide = st.asarray(np.arange(300_000.0))  # travels apart
+            wide = st.asarray(np.arange(300_000.0))  # travels separately
             yield np.asarray(wide[::-1] - 1)
             kernel = st.RawKernel('extern "C" __global__ void f(float* x) { x[threadIdx.x] += threadIdx.x; }', "f")
             out = st.zeros(64, dtype=st.float32)
@@ -311,7 +322,11 @@ class ConnectionTest(client_case.ClientCase):
             parts = [st.asarray(np.full(8000, i)) for i in range(100)]
             session.synchronize()
             yield np.asarray(held[-1] + held[0]), np.asarray(sum(parts[:40]))
-            for wrong in (lambda: st.ones(3).to_device("cuda:7"), lambda: st.linalg.inv(st.zeros((2, 2))), lambda: launch_wrongly(out)):
+            for wrong in (
+                lambda: st.ones(3).to_device("cuda:7"),
+                lambda: st.linalg.inv(st.zeros((2, 2))),
+                lambda: launch_wrongly(out),
+            ):
                 try:
                     wrong().to_numpy()
                 except st.StrideError as error:
@@ -342,8 +357,11 @@ class ConnectionTest(client_case.ClientCase):
         address = f"unix:{folder}/s"
 
         def start():
-            daemon = subprocess.Popen([client_case.strided(), "--listen=" + address, f"--state-dir={folder}", *client_case.FLAGS],
-                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            daemon = subprocess.Popen(
+                [client_case.strided(), "--listen=" + address, f"--state-dir={folder}", *client_case.FLAGS],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
             self.addCleanup(daemon.wait)
             self.addCleanup(daemon.kill)
             return daemon
@@ -364,7 +382,7 @@ class ConnectionTest(client_case.ClientCase):
                 float(x.sum())
             start()
             error = None
-            while not isinstance(error, st.NotFound):  # the session is gone
+            while not isinstance(error, st.NotFound):  # the session has ended
                 try:
                     float(x.sum())
                 except st.StrideError as now:
@@ -380,7 +398,12 @@ class ConnectionTest(client_case.ClientCase):
             if child == 0:
                 status = 1
                 try:
-                    for use in (lambda: x.to_numpy(), lambda: session.synchronize(), lambda: session.devices(), lambda: session.transport):
+                    for use in (
+                        lambda: x.to_numpy(),
+                        lambda: session.synchronize(),
+                        lambda: session.devices(),
+                        lambda: session.transport,
+                    ):
                         with self.assertRaisesRegex(st.FailedPrecondition, "forked"):
                             use()
                     self.assertNotIn(session, _session._default)
@@ -395,7 +418,9 @@ class ConnectionTest(client_case.ClientCase):
 
     def test_a_late_result(self):
         with st.connect(self.daemon.address, local=client_case.LOCAL, timeout=0.05):
-            endless = st.RawKernel('extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 29; ++i) x[0] += 1; }', "f")
+            endless = st.RawKernel(
+                'extern "C" __global__ void f(float* x) { for (volatile int i = 0; i < 1 << 29; ++i) x[0] += 1; }', "f"
+            )
             out = st.zeros(1, dtype=st.float32)
             endless(1, 1, (out,))
             with self.assertRaises(st.DeadlineExceeded) as raised:
@@ -445,7 +470,7 @@ class ConnectionTest(client_case.ClientCase):
 
         asyncio.run(both())
 
-    def test_errors_have_nothing_of_grpc_with_them(self):
+    def test_errors_have_no_grpc_context(self):
         """Pickles include an error's context, and calls cannot be pickled."""
         def failing(use):
             with self.assertRaises(st.StrideError) as raised:
@@ -484,7 +509,7 @@ class ConnectionTest(client_case.ClientCase):
         with st.connect(daemon.address, local=client_case.LOCAL) as session:
             x = st.asarray(np.ones(3)) + 0
             self.assertEqual(float(st.sum(x)), 3.0)
-            # As a daemon that was restarted: it has no such session.
+            # As a restarted daemon, which does not have the session.
             session._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=session.name))
             with self.assertRaisesRegex(st.NotFound, r"arrays are lost.*stride\.connect"):
                 session._describe(x._node)

@@ -68,7 +68,7 @@ def submodules():
 
 
 class NamesTest(client_case.ClientCase):
-    def test_each_documented_name_is_there_or_says_why_not(self):
+    def test_each_documented_name_exists_or_raises_with_the_reason(self):
         for module, names in ((cp, DOCUMENTED), *submodules().items()):
             for name in names:
                 with self.subTest(module=module.__name__, name=name):
@@ -77,10 +77,10 @@ class NamesTest(client_case.ClientCase):
                     except AssertionError:
                         with self.assertRaises(AttributeError) as raised:
                             getattr(module, name)
-                        # The reason, and what to use: more than the name.
+                        # The reason and the alternative: more than the name.
                         self.assertRegex(str(raised.exception), r"is not there: \w+|has no \w+ yet; numpy\.")
 
-    def test_each_public_name_is_there_and_documented(self):
+    def test_each_public_name_exists_and_is_documented(self):
         for module in (
             cp,
             cp.cuda,
@@ -110,7 +110,7 @@ class NamesTest(client_case.ClientCase):
                         self.assertTrue(value.__doc__)
         self.assertLess({"ElementwiseKernel", "sum", "float32", "cuda"}, set(dir(cp)))
 
-    def test_what_stride_has_later_is_here_at_once(self):
+    def test_new_names_of_stride_are_available(self):
         st.an_invented_function = lambda: 5
         try:
             self.assertEqual(cp.an_invented_function(), 5)
@@ -352,7 +352,7 @@ class ArraysTest(client_case.ClientCase):
 
 
 class CuPysOwnArgumentsTest(client_case.ClientCase):
-    """What CuPy's functions take beside NumPy's arguments."""
+    """Arguments of CuPy's functions that NumPy's lack."""
 
     def test_the_shared_random_state_is_replaced(self):
         first = cp.random.get_random_state()
@@ -550,7 +550,7 @@ class ElementwiseTest(client_case.ClientCase):
         fast = cp.ElementwiseKernel("float32 x", "float32 y", "y = sinf(x)", "fast", options=("--use_fast_math",))
         self.same(fast(cp.asarray(x / 1000)), np.sin(x / 1000), rtol=1e-4, atol=1e-6)
 
-    def test_what_is_wrong_is_said(self):
+    def test_invalid_arguments_raise_with_the_reason(self):
         kernel = cp.ElementwiseKernel("T x, T y", "T z", "z = x + y", "added")
         with self.assertRaisesRegex(TypeError, "Type is mismatched"):
             kernel(cp.zeros(3), cp.zeros(3, dtype=cp.float32))
@@ -570,7 +570,7 @@ class ElementwiseTest(client_case.ClientCase):
         with self.assertRaisesRegex(st.StrideError, "no_such_function"):
             cp.ElementwiseKernel("T x", "T y", "y = no_such_function(x)", "broken")(cp.zeros(3)).get()
 
-    def test_it_is_deferred_and_traced(self):
+    def test_elementwise_kernel_is_deferred_and_traced(self):
         kernel = cp.ElementwiseKernel("T x", "T y", "y = x * x", "deferred")
         with client_case.Sent(self.session) as sent:
             y = kernel(cp.ones(3)) + 1
@@ -927,7 +927,10 @@ class TextureTest(client_case.ClientCase):
             cp.RawKernel(code, "f").compile()
 
     def test_printf_goes_to_the_standard_output(self):
-        code = r'extern "C" __global__ void f(float* x, int n) { for (int i = 0; i < n; ++i) printf("%d: %.2f\n", i, x[0]); x[0] = 2; }'
+        code = r'''extern "C" __global__ void f(float* x, int n) {
+            for (int i = 0; i < n; ++i) printf("%d: %.2f\n", i, x[0]);
+            x[0] = 2;
+        }'''
         x = cp.ones(1, cp.float32)
         kernel = cp.RawKernel(code, "f")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -948,7 +951,7 @@ class TextureTest(client_case.ClientCase):
         self.assertRegex(lines[-1], r"^\[stride: \d+ lines dropped\]$")
         self.assertEqual(len(lines) - 1 + int(lines[-1].split()[1]), 200_000)
 
-    def test_errors_say_what_is_wrong(self):
+    def test_invalid_textures_raise_with_the_reason(self):
         x = cp.zeros(4, cp.float32)
         y = cp.zeros(4, cp.float32)
         with self.assertRaisesRegex(st.StrideError, "cudaTextureObject_t"):

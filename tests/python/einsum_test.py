@@ -1,4 +1,4 @@
-"""einsum, einsum_path and the products of arrays beside NumPy's."""
+"""einsum, einsum_path and products of arrays, compared with NumPy's."""
 
 import itertools
 import unittest

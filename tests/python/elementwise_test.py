@@ -1,4 +1,4 @@
-"""Every elementwise function on every type that NumPy has a loop for, beside NumPy."""
+"""Every elementwise function on every type that NumPy has a loop for, compared with NumPy."""
 
 import operator
 import unittest
@@ -11,10 +11,13 @@ import stride as st
 from stride import _elementwise
 
 _SPECIAL = [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.5, -3.75, 7.0, 11.0, np.inf, -np.inf, np.nan, 1e-3, 100.0]
-# NumPy computes float16 and complex functions in ways of its own; ours are bounded, not equal, there.
+# NumPy computes float16 and complex functions by other methods; ours are within bounds there, not equal.
 _RELATIVE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14, "complex64": 1e-5, "complex128": 1e-13}
-_EXACT = {"absolute", "negative", "positive", "sign", "square", "ceil", "floor", "trunc", "rint", "add", "subtract", "multiply", "divide",
-          "maximum", "minimum", "fmax", "fmin", "copysign", "nextafter", "sqrt", "invert", "heaviside"}
+_EXACT = {
+    "absolute", "negative", "positive", "sign", "square", "ceil", "floor", "trunc", "rint", "add", "subtract",
+    "multiply", "divide", "maximum", "minimum", "fmax", "fmin", "copysign", "nextafter", "sqrt", "invert",
+    "heaviside",
+}
 
 
 def samples(dtype):
@@ -24,7 +27,7 @@ def samples(dtype):
         info = np.iinfo(dtype)
         return np.array([0, 1, 2, 3, 5, 7, 100, info.max, info.min, info.max - 1], dtype)
     values = np.array(_SPECIAL, dtype if dtype.kind == "f" else np.float64)
-    # Infinite and NaN parts of complex numbers are the op cases' business.
+    # The op cases cover infinite and NaN parts of complex numbers.
     return values if dtype.kind == "f" else (values[:10] + 1j * np.roll(values[:10], 3)).astype(dtype)
 
 
@@ -38,7 +41,10 @@ class ElementwiseTest(client_case.ClientCase):
         tolerance = {}
         if expected.dtype.kind in "fc" and (name not in _EXACT or inputs[0].dtype.kind == "c"):
             relative = _RELATIVE[expected.dtype.name]
-            tolerance = {"rtol": relative, "atol": relative if expected.dtype.kind == "c" or inputs[0].dtype == np.float16 else 1e-300}
+            tolerance = {
+                "rtol": relative,
+                "atol": relative if expected.dtype.kind == "c" or inputs[0].dtype == np.float16 else 1e-300,
+            }
             if name in ("log", "log2", "log10", "sin", "cos", "tan", "power", "float_power", "logaddexp", "logaddexp2"):
                 tolerance["atol"] = max(tolerance["atol"], relative)
         with self.subTest(name=name, types=[str(one.dtype) for one in inputs]):
@@ -81,10 +87,14 @@ class ElementwiseTest(client_case.ClientCase):
                     getattr(np, name).resolve_dtypes((dtype, None))
                 except TypeError:
                     continue
-                if name in ("reciprocal", "spacing") or (dtype.kind == "c" and name in ("log10", "sign", "tan", "tanh")):
+                if name in ("reciprocal", "spacing") or (
+                    dtype.kind == "c" and name in ("log10", "sign", "tan", "tanh")
+                ):
                     continue  # infinities and undefined integers: the op cases have them
-                if dtype.kind == "c" and name in ("arccosh", "arctanh", "arcsinh", "arccos", "arcsin", "arctan", "log", "log2", "log1p",
-                                                  "reciprocal"):
+                if dtype.kind == "c" and name in (
+                    "arccosh", "arctanh", "arcsinh", "arccos", "arcsin", "arctan", "log", "log2", "log1p",
+                    "reciprocal",
+                ):
                     self.check(name, samples(dtype) + dtype.type(0.25 + 0.125j))
                     continue
                 self.check(name, samples(dtype))
@@ -130,7 +140,11 @@ class ElementwiseTest(client_case.ClientCase):
             # Quotients of every length, and dividends next to a multiple of the divisor.
             y[100:10000] >>= random.integers(0, 8 * dtype.itemsize - 1, 9900).astype(dtype)
             with np.errstate(all="ignore"):
-                x[5000:10000] = y[5000:10000] * (x[5000:10000] >> (4 * dtype.itemsize)) + random.integers(0, 3, 5000).astype(dtype) - 1
+                x[5000:10000] = (
+                    y[5000:10000] * (x[5000:10000] >> (4 * dtype.itemsize))
+                    + random.integers(0, 3, 5000).astype(dtype)
+                    - 1
+                )
                 for name in ("floor_divide", "remainder", "fmod"):
                     with self.subTest(dtype=dtype.name, name=name):
                         want = getattr(np, name)(x, y)
@@ -166,8 +180,11 @@ class ElementwiseTest(client_case.ClientCase):
 
     def test_operators(self):
         x, y = np.array([7, -7, 5]), np.array([2, 3, -4])
-        for op in (operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.and_,
-                   operator.or_, operator.xor, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
+        for op in (
+            operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+            operator.and_, operator.or_, operator.xor, operator.lt, operator.le, operator.gt, operator.ge,
+            operator.eq, operator.ne,
+        ):
             self.same(op(st.asarray(x), st.asarray(y)), op(x, y))
             self.same(op(st.asarray(x), 3), op(x, 3))
             self.same(op(3, st.asarray(y)), op(3, y))
@@ -180,7 +197,8 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(st.asarray(x) << 2, x << 2)
 
     def test_turns_of_blocks_with_and_without_large_arguments(self):
-        # 256 elements make a block on the CPU device; results in the place of the input may not change what a block reads.
+        # The CPU device computes blocks of 256 elements: results written over the input must not change what
+        # a block reads.
         for dtype, units in ((np.float32, 4), (np.float64, 2)):
             x = np.linspace(-300, 300, 3000).astype(dtype)
             x[[5, 700]], x[[1100, 1101, 1102, 1103]] = 1e10, [np.inf, np.nan, 0.0, -0.0]
@@ -224,17 +242,29 @@ class ElementwiseTest(client_case.ClientCase):
         self.same(st.asarray(z).imag, z.imag)
 
     def test_special_values_of_complex_functions(self):
-        """The standard's, where NumPy has others."""
+        """The array API's results where NumPy's differ."""
         inf, nan = np.inf, np.nan
         cases = {
-            "expm1": [(complex(0.0, 0.0), complex(0, 0)), (complex(-0.0, 0.0), complex(0, 0)), (complex(1, inf), complex(nan, nan)),
-                      (complex(inf, 0), complex(inf, 0)), (complex(-inf, 1), complex(-1, 0)), (complex(-inf, inf), complex(-1, 0)),
-                      (complex(inf, inf), complex(inf, nan)), (complex(nan, 0), complex(nan, 0)), (complex(nan, 1), complex(nan, nan))],
-            "tanh": [(complex(0.0, 0.0), complex(0, 0)), (complex(1, inf), complex(nan, nan)), (complex(50, nan), complex(nan, nan)),
-                     (complex(inf, 1), complex(1, 0)), (complex(inf, nan), complex(1, 0)), (complex(nan, 0), complex(nan, 0)),
-                     (complex(1, nan), complex(nan, nan))],
-            "asinh": [(complex(0, nan), complex(nan, nan)), (complex(1, nan), complex(nan, nan)), (complex(nan, 0), complex(nan, 0)),
-                      (complex(inf, nan), complex(inf, nan))]}
+            "expm1": [
+                (complex(0.0, 0.0), complex(0, 0)), (complex(-0.0, 0.0), complex(0, 0)),
+                (complex(1, inf), complex(nan, nan)), (complex(inf, 0), complex(inf, 0)),
+                (complex(-inf, 1), complex(-1, 0)), (complex(-inf, inf), complex(-1, 0)),
+                (complex(inf, inf), complex(inf, nan)), (complex(nan, 0), complex(nan, 0)),
+                (complex(nan, 1), complex(nan, nan)),
+            ],
+            "tanh": [
+                (complex(0.0, 0.0), complex(0, 0)), (complex(1, inf), complex(nan, nan)),
+                (complex(50, nan), complex(nan, nan)), (complex(inf, 1), complex(1, 0)),
+                (complex(inf, nan), complex(1, 0)), (complex(nan, 0), complex(nan, 0)),
+                (complex(1, nan), complex(nan, nan)),
+            ],
+            "asinh": [
+                (complex(0, nan), complex(nan, nan)),
+                (complex(1, nan), complex(nan, nan)),
+                (complex(nan, 0), complex(nan, 0)),
+                (complex(inf, nan), complex(inf, nan)),
+            ],
+        }
         for name, pairs in cases.items():
             for dtype in (np.complex64, np.complex128):
                 for value, expected in pairs:
@@ -311,7 +341,7 @@ class ElementwiseTest(client_case.ClientCase):
             with self.assertRaises((TypeError, ValueError)):
                 call()
 
-    def test_functions_of_numbers_alone_ask_the_service_nothing(self):
+    def test_functions_of_numbers_alone_send_no_commands(self):
         """A loop over pixels computes with numbers: each would be a round trip."""
         session = st.current_session()
         with client_case.Sent(session) as sent:

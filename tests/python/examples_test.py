@@ -14,7 +14,13 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "client/python/examples
 class ExamplesTest(client_case.ClientCase):
     def run_example(self, name, *arguments):
         environment = {**os.environ, "STRIDE_ADDRESS": self.daemon.address}
-        done = subprocess.run([sys.executable, str(EXAMPLES / name), *arguments], env=environment, capture_output=True, text=True, timeout=250)
+        done = subprocess.run(
+            [sys.executable, str(EXAMPLES / name), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=250,
+        )
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 

@@ -1,4 +1,4 @@
-"""Fourier transforms beside numpy.fft."""
+"""Fourier transforms, compared with numpy.fft."""
 
 import inspect
 import unittest
@@ -120,7 +120,7 @@ class FftTest(client_case.ClientCase):
         self.near(np.fft.fft(x), np.fft.fft(np.ones((3, 4))))
 
     def both(self, name, value, *arguments, **options):
-        """Ours, by the module and by NumPy's function, beside NumPy's."""
+        """Compares our result, by the module and by NumPy's function, with NumPy's."""
         expected = getattr(np.fft, name)(value, *arguments, **options)
         for module in (st, np):
             self.near(getattr(module.fft, name)(st.asarray(value), *arguments, **options), expected)
@@ -149,7 +149,7 @@ class FftTest(client_case.ClientCase):
             self.both(name, r, (3, 5), (1, 0), "forward")
 
     def test_lengths_of_their_own(self):
-        """-1 in `s`, axes that `s` alone implies, and an axis that is there twice."""
+        """-1 in `s`, axes that `s` alone implies, and a repeated axis."""
         x, r = self.values((3, 4, 6), np.complex128), self.values((3, 4, 6), np.float64)
         for s, axes in (((-1, 5), (0, 2)), ((2, -1), (1, 2)), ((-1,), (1,))):
             for name in ("fftn", "ifftn", "fft2", "ifft2"):

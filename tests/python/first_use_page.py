@@ -246,7 +246,7 @@ st.einsum("ij,kj->ik", b, c)
 st.fft.fft(x)
 """.strip().splitlines()
 
-# Compiled functions: the steps of a program run before they have code of their own too.
+# Compiled functions: the steps of a program also run before their code is compiled.
 PROGRAMS = """
 st.jit(lambda v: v * 2 + 1)(x)
 st.jit(lambda v: st.sin(v) ** 2 + st.cos(v) ** 2)(x)

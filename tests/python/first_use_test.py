@@ -1,5 +1,5 @@
-"""A first use waits for no compiler: with the code that the product brings, single operations and expressions of them
-compile nothing (docs/decisions/0041)."""
+"""A first use waits for no compiler: with the product's precompiled code, single operations and their
+expressions compile nothing (docs/decisions/0041)."""
 
 import functools
 import itertools
@@ -37,7 +37,7 @@ class FirstUseTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         assert any(folder_of_code().glob("*.module")), "build the target `precompiled`"
-        # The host computes nothing in the service's place.
+        # The host computes nothing in place of the service.
         for name, value in (("is_host_place", lambda session: False), ("FREQUENT", 1 << 60)):
             patch = unittest.mock.patch.object(_local, name, value)
             patch.start()
@@ -51,7 +51,7 @@ class FirstUseTest(unittest.TestCase):
                 with st.connect(daemon.address, timeout=120) as session:
                     names = [one.name for one in session.devices() if one.kind == client_case.DEVICE_KIND]
                 if not names:
-                    print(f"no device of kind {client_case.DEVICE_KIND} here")  # ctest and ci/gpu look for this
+                    print(f"no device of kind {client_case.DEVICE_KIND} here")  # ctest and ci/gpu search for this text
                     raise unittest.SkipTest(f"no device of kind {client_case.DEVICE_KIND} here")
                 cls.device = names[0]
                 with st.connect(daemon.address, timeout=120, device=cls.device):
@@ -62,7 +62,7 @@ class FirstUseTest(unittest.TestCase):
                 raise unittest.SkipTest("the folder has no code for this GPU: add its target, such as cuda:sm_90")
 
     def setUp(self):
-        # A daemon for each test: code that one test uses much would be compiled within another.
+        # A daemon for each test, because frequent code of one test would be compiled during another.
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.cache = pathlib.Path(folder.name)
@@ -194,7 +194,7 @@ class FirstUseTest(unittest.TestCase):
             before = self.compiled()
             try:
                 np.asarray(eval(line, variables()))
-                self.session.synchronize()  # what changes an array in place gives no result
+                self.session.synchronize()  # an operation in place returns no array
             except Exception as error:
                 raise AssertionError(line) from error
             if self.compiled() != before:
@@ -253,7 +253,7 @@ class FirstUseTest(unittest.TestCase):
                     expression = text.format(axis)
                     result = np.asarray(eval(expression, dict(values)))
                     results.append((f"{expression} {shape}", result.tobytes()))
-        # Several reduced axes that are no one run, and none that is longer than 1.
+        # Several reduced axes that are not contiguous together, and none longer than 1.
         x = numbers.normal(size=(4, 6, 10, 9)).astype(np.float32)
         views = {"x[::2, ::2, ::2, ::2]": None, "x[::-1, :, :, ::2]": (0, 1), "x[::2, ::2, ::2]": (0, 1, 2),
                  "x[:, :, :1]": 2, "x[::2, ::2, :, 1:]": (1, 2, 3)}
@@ -269,11 +269,11 @@ class FirstUseTest(unittest.TestCase):
     def test_long_rows_of_expressions(self):
         """Their values do not fit 64 MiB, and take no array."""
         x = st.ones((4500, 4096), np.float32)
-        for _ in range(2):  # by blocks, then perhaps by code of their own, which so many elements are worth
+        for _ in range(2):  # by blocks, then perhaps by compiled code, which pays for this many elements
             self.assertEqual(float(((x - 3) ** 2).sum()), 4 * 4500 * 4096)
             np.testing.assert_array_equal(((x * 0.5).sum(axis=1)).to_numpy(), np.full(4500, 2048, np.float32))
 
-    def test_what_is_used_much_gets_code_of_its_own(self):
+    def test_frequent_expression_gets_compiled_code(self):
         """Results stay the same to the bit while the compiler runs."""
         x = st.array(np.linspace(0.5, 3, 1 << 20).astype(np.float32))
         first = np.asarray(st.sin(x) * x + 3)

@@ -1,4 +1,4 @@
-"""Functions of one's own that the daemon keeps, beside NumPy."""
+"""User-defined functions, compared with NumPy."""
 
 import numpy as np
 
@@ -25,7 +25,9 @@ __device__ void scaled(stride_view<const double, 2> a, stride_view<const double,
 
 class FunctionTest(client_case.ClientCase):
     def test_an_expression_fuses_and_chooses_its_loop(self):
-        norm = st.define_ufunc("norm3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)")
+        norm = st.define_ufunc(
+            "norm3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)"
+        )
         x, y = np.linspace(-2, 2, 20, dtype=np.float32), np.linspace(0, 1, 20)
         expected = np.sqrt(x * x + np.float32(1.5) ** 2 + np.float32(3))
         self.same(norm(st.asarray(x), 1.5), expected, rtol=1e-6)
@@ -35,7 +37,11 @@ class FunctionTest(client_case.ClientCase):
             fused = np.asarray(st.cos(norm(a, a)) + 1)
         self.assertEqual(sent.kinds.count("expression"), 1)
         np.testing.assert_allclose(fused, np.cos(np.sqrt(2 * x * x + 3)) + 1, rtol=1e-5)
-        self.same(norm(st.asarray(np.arange(4, dtype=np.int32)), 1, dtype=st.float32), np.sqrt(np.arange(4) ** 2 + 4).astype(np.float32), rtol=1e-6)
+        self.same(
+            norm(st.asarray(np.arange(4, dtype=np.int32)), 1, dtype=st.float32),
+            np.sqrt(np.arange(4) ** 2 + 4).astype(np.float32),
+            rtol=1e-6,
+        )
         with self.assertRaises(st.DataTypeMismatch):
             norm(st.asarray(np.ones(3, np.complex64)), 1)
 
@@ -46,7 +52,9 @@ class FunctionTest(client_case.ClientCase):
         # Not associative: from the first element to the last.
         reference = np.frompyfunc(lambda a, b: a + 2 * b, 2, 1)
         self.same(mix.reduce(st.asarray(x)), reference.reduce(x, axis=0).astype(np.float32))
-        self.same(mix.reduce(st.asarray(x), axis=1, keepdims=True), reference.reduce(x, axis=1).astype(np.float32)[:, None])
+        self.same(
+            mix.reduce(st.asarray(x), axis=1, keepdims=True), reference.reduce(x, axis=1).astype(np.float32)[:, None]
+        )
         self.same(mix.accumulate(st.asarray(x), axis=1), reference.accumulate(x, axis=1).astype(np.float32))
         self.same(mix.outer(st.asarray(x[0]), st.asarray(x[1])), x[0][:, None] + 2 * x[1])
         self.same(mix.reduceat(st.asarray(x[1]), np.array([0, 2])), np.array([4 + 2 * 5, 6 + 2 * 7], np.float32))
@@ -55,12 +63,27 @@ class FunctionTest(client_case.ClientCase):
         self.same(target, np.array([8, 0, 4], np.float32))
 
     def test_a_reduction_of_several_inputs(self):
-        dot = st.define_reduction("weighted", ["float32,float32->float64->float32"], map="a*b", combine="a + b", finish="sqrt(a)", identity=0)
+        dot = st.define_reduction(
+            "weighted", ["float32,float32->float64->float32"], map="a*b", combine="a + b", finish="sqrt(a)", identity=0
+        )
         x, y = np.arange(1, 13, dtype=np.float32).reshape(3, 4), np.linspace(1, 2, 4, dtype=np.float32)
-        self.same(dot(st.asarray(x), st.asarray(y), axis=1), np.sqrt((x * y).sum(1, dtype=float)).astype(np.float32), rtol=1e-6)
-        self.same(dot(st.asarray(x), st.asarray(y), keepdims=True), np.sqrt((x * y).sum(dtype=float)).astype(np.float32).reshape(1, 1), rtol=1e-6)
+        self.same(
+            dot(st.asarray(x), st.asarray(y), axis=1),
+            np.sqrt((x * y).sum(1, dtype=float)).astype(np.float32),
+            rtol=1e-6,
+        )
+        self.same(
+            dot(st.asarray(x), st.asarray(y), keepdims=True),
+            np.sqrt((x * y).sum(dtype=float)).astype(np.float32).reshape(1, 1),
+            rtol=1e-6,
+        )
         self.same(dot(st.asarray(x[:0]), st.asarray(y), axis=0), np.zeros(4, np.float32))
-        widest = st.define_reduction("widest", "int64->int64", source="__device__ long long wide(long long a, long long b) { return a > b ? a : b; }", combine="wide")
+        widest = st.define_reduction(
+            "widest",
+            "int64->int64",
+            source="__device__ long long wide(long long a, long long b) { return a > b ? a : b; }",
+            combine="wide",
+        )
         self.same(widest(st.asarray(np.array([[3, 9], [4, -5]])), axis=0), np.array([4, 9]))
 
     def test_several_results(self):
@@ -68,14 +91,19 @@ class FunctionTest(client_case.ClientCase):
 __device__ void parts(double x, double* part, int* whole) { *whole = (int)x; *part = x - *whole; }
 """
         parts = st.define_ufunc("parts", "float64->float64,int32", source=source)
-        both = st.define_ufunc("sum_and_order", ["int64,int64->int64,bool", "float64,float64->float64,bool"], expression=["a + b", "a > b"])
+        both = st.define_ufunc(
+            "sum_and_order", ["int64,int64->int64,bool", "float64,float64->float64,bool"], expression=["a + b", "a > b"]
+        )
         x = np.linspace(0, 9, 40).reshape(4, 10)
         fraction, whole = parts(st.asarray(x))
         self.same(fraction, np.modf(x)[0])
         self.same(whole, np.modf(x)[1].astype(np.int32))
         for ours, theirs in zip(both(st.asarray(x), 3), (x + 3, x > 3)):
             self.same(ours, theirs)
-        for ours, theirs in zip(both(st.arange(5), st.asarray([3, 1, 2, 5, 0])), (np.arange(5) + [3, 1, 2, 5, 0], np.arange(5) > [3, 1, 2, 5, 0])):
+        for ours, theirs in zip(
+            both(st.arange(5), st.asarray([3, 1, 2, 5, 0])),
+            (np.arange(5) + [3, 1, 2, 5, 0], np.arange(5) > [3, 1, 2, 5, 0]),
+        ):
             self.same(ours, theirs)
         out, mask = st.ones((4, 10)), x > 4
         fraction, whole = parts(st.asarray(x), out=(out, None), where=mask)
@@ -89,11 +117,17 @@ __device__ void parts(double x, double* part, int* whole) { *whole = (int)x; *pa
         target = st.zeros((4, 10))
         self.assertIs(plain(st.asarray(x), x[0], out=target), target)
         self.same(target, 2 * x + x[0])
-        self.same(plain.reduce(st.asarray(x), axis=1, initial=1, where=mask),
-                  np.array([np.frompyfunc(lambda a, b: 2 * a + b, 2, 1).reduce([1.0, *row[kept]]) for row, kept in zip(x, mask)]))
+        self.same(
+            plain.reduce(st.asarray(x), axis=1, initial=1, where=mask),
+            np.array(
+                [np.frompyfunc(lambda a, b: 2 * a + b, 2, 1).reduce([1.0, *row[kept]]) for row, kept in zip(x, mask)]
+            ),
+        )
 
     def test_gufuncs_take_axes_and_numbers(self):
-        scaled = st.define_gufunc("scaled_rows", "(m,n),(n)->(m)", "float64,float64->float64", source=_SCALED, entry="scaled")
+        scaled = st.define_gufunc(
+            "scaled_rows", "(m,n),(n)->(m)", "float64,float64->float64", source=_SCALED, entry="scaled"
+        )
         a, b = np.arange(60.0).reshape(3, 4, 5), np.arange(12.0).reshape(4, 3)
         # m is axis 2, n axis 0 of a; n axis 1 of b; the loop is 4.
         self.same(scaled(st.asarray(a), st.asarray(b), axes=[(2, 0), 1, 0]), np.einsum("nlm,ln->ml", a, b))
@@ -105,13 +139,16 @@ __device__ void own_dot(stride_view<const double, 1> a, stride_view<const double
 """)
         self.same(dot(st.asarray(a), st.asarray(a), axis=1), np.einsum("ijk,ijk->ik", a, a))
         self.same(dot(st.asarray(a), st.asarray(a), axis=1, keepdims=True), np.einsum("ijk,ijk->ik", a, a)[:, None])
-        self.same(dot(st.asarray(a), st.asarray(a), keepdims=True, axes=[0, 0, 1]), np.einsum("ijk,ijk->jk", a, a)[:, None])
+        self.same(
+            dot(st.asarray(a), st.asarray(a), keepdims=True, axes=[0, 0, 1]), np.einsum("ijk,ijk->jk", a, a)[:, None]
+        )
         with self.assertRaises(ValueError):
             scaled(st.asarray(a), st.asarray(b), axis=0)
         with self.assertRaises(ValueError):
             scaled(st.asarray(a), st.asarray(b), axes=[(2, 0), 1, (0, 1)])
         half = st.define_gufunc("own_scale", "(n),()->(n)", "float16,float16->float16", source="""
-__device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<const stride_float16, 0> s, stride_view<stride_float16, 1> y) {
+__device__ void own_scale(
+    stride_view<const stride_float16, 1> x, stride_view<const stride_float16, 0> s, stride_view<stride_float16, 1> y) {
   for (long long i = 0; i < x.size(0); ++i) y(i) = x(i) * s();
 }
 """)
@@ -120,10 +157,15 @@ __device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<co
     def test_numpys_gufuncs_take_axes(self):
         rng = np.random.default_rng(2)
         a, b = rng.integers(0, 9, (3, 4, 5)), rng.integers(0, 9, (5, 3, 2)).astype(float)
-        self.same(np.matmul(st.asarray(a), st.asarray(b), axes=[(1, 2), (0, 2), (0, 2)]), np.matmul(a, b, axes=[(1, 2), (0, 2), (0, 2)]))
+        self.same(
+            np.matmul(st.asarray(a), st.asarray(b), axes=[(1, 2), (0, 2), (0, 2)]),
+            np.matmul(a, b, axes=[(1, 2), (0, 2), (0, 2)]),
+        )
         self.same(np.matmul(st.asarray(a[0]), st.asarray(b[:, 0, 0])), np.matmul(a[0], b[:, 0, 0]))
         self.same(np.vecdot(st.asarray(a), st.asarray(a[:, :1]), axis=2), np.vecdot(a, a[:, :1], axis=2))
-        self.same(np.vecdot(st.asarray(a), st.asarray(a), axis=1, keepdims=True), np.vecdot(a, a, axis=1, keepdims=True))
+        self.same(
+            np.vecdot(st.asarray(a), st.asarray(a), axis=1, keepdims=True), np.vecdot(a, a, axis=1, keepdims=True)
+        )
         z = a[0] + 1j * a[1]
         self.same(np.vecdot(st.asarray(z), st.asarray(z), axis=0), np.vecdot(z, z, axis=0))
         for name in ("matvec", "vecmat"):
@@ -141,14 +183,17 @@ __device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<co
         self.same(cumulated(st.asarray(x)), np.cumsum(x, axis=-1))
         self.same(cumulated(st.asarray(x.astype(np.int64))), np.cumsum(x.astype(np.int64), axis=-1))
         scaled = st.define_gufunc("scaled", "(m, n), (n) -> (m)", "float64,float64->float64", source=_SCALED)
-        self.same(scaled(st.asarray(x), st.asarray(np.arange(12.0).reshape(3, 1, 4)[:, 0][:2])), np.einsum("imk,ik->im", x, np.arange(8.0).reshape(2, 4)))
+        self.same(
+            scaled(st.asarray(x), st.asarray(np.arange(12.0).reshape(3, 1, 4)[:, 0][:2])),
+            np.einsum("imk,ik->im", x, np.arange(8.0).reshape(2, 4)),
+        )
         with self.assertRaisesRegex(st.ShapeMismatch, "dimension n is 4 and 3"):
             scaled(st.asarray(x), st.asarray(np.ones(3)))
 
-    def test_names_are_the_tenants(self):
+    def test_names_belong_to_the_tenant(self):
         one = st.define_ufunc("twice", "float64->float64", expression="a * 2")
         self.same(one(st.asarray(np.ones(2))), np.full(2, 2.0))
-        # Again, by another program that defines the same.
+        # Another program repeats the definition.
         with st.connect(self.daemon.address) as other:
             same = st.define_ufunc("twice", "float64->float64", expression="a * 2")
             np.testing.assert_array_equal(np.asarray(same(st.asarray(np.ones(2)))), np.full(2, 2.0))
@@ -159,8 +204,10 @@ __device__ void own_scale(stride_view<const stride_float16, 1> x, stride_view<co
         st.delete_function("twice")
         self.assertNotIn("twice", [one.name.rsplit("/", 1)[1] for one in st.functions()])
 
-    def test_what_is_wrong_is_told(self):
-        wrong = st.define_ufunc("wrong", "float64->float64", source="__device__ double wrong(double a) {\n  return b;\n}")
+    def test_invalid_definitions_raise(self):
+        wrong = st.define_ufunc(
+            "wrong", "float64->float64", source="__device__ double wrong(double a) {\n  return b;\n}"
+        )
         with self.assertRaisesRegex(st.CompileError, "function"):
             wrong(st.asarray(np.ones(2)))
         with self.assertRaises(ValueError):

@@ -1,4 +1,5 @@
-"""Random programs, run by Stride and by NumPy: views, assignments, reductions, indices and chains of functions on arrays that share memory.
+"""Random programs, run by Stride and NumPy: views, assignments, reductions, indices and chains of functions
+on arrays that share memory.
 
 Seeds are fixed; STRIDE_FUZZ_PROGRAMS runs more of them, from STRIDE_FUZZ_SEED on. A failure prints the program."""
 
@@ -15,12 +16,16 @@ SEED = int(os.environ.get("STRIDE_FUZZ_SEED", "1"))
 STEPS = 14
 DTYPES = [np.int32, np.int64, np.uint8, np.float32, np.float64, np.bool_]
 # Exact on every type they take, so that errors do not grow and comparisons do not turn.
-BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "less", "greater_equal", "equal", "logical_and", "logical_xor"]
+BINARY = [
+    "add", "subtract", "multiply", "maximum", "minimum", "less", "greater_equal", "equal", "logical_and",
+    "logical_xor",
+]
 UNARY = ["negative", "absolute", "square", "logical_not", "sign", "isfinite"]
 
 
 class Program:
-    """Variables by number, each an array of Stride and its double of NumPy; each step is a line of text that `run` understands for both."""
+    """Numbered variables, each an array of Stride and its twin in NumPy. Each step is a line of text that
+    `run` executes for both."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -31,7 +36,8 @@ class Program:
         return int(self.random.integers(len(self.theirs)))
 
     def run(self, line, **values):
-        """`line` is Python with `xp`, `v` (the variables) and `values`; what it gives is a new variable, None none."""
+        """`line` is Python with `xp`, `v` (the variables) and `values`; its result becomes a new variable,
+        unless it is None."""
         self.lines.append(line + (f"   # {values}" if values else ""))
         with np.errstate(all="ignore"):
             results = []
@@ -86,7 +92,9 @@ class Program:
             self.run(f"!v[{i}] {['+=', '*='][self.random.integers(2)]} {self.random.integers(0, 3)}")
         elif kind == 7 and x.ndim:
             axis = int(self.random.integers(x.ndim))
-            name = ["sum", "max", "min", "any", "argmax", "cumulative_sum", "sort", "flip", "count_nonzero"][self.random.integers(9)]
+            name = ["sum", "max", "min", "any", "argmax", "cumulative_sum", "sort", "flip", "count_nonzero"][
+                self.random.integers(9)
+            ]
             extra = ", dtype=np.float64" if name in ("sum", "cumulative_sum") and x.dtype == np.float32 else ""
             self.run(f"xp.{name}(v[{i}], axis={axis}{extra})")
         elif kind == 8 and x.ndim:
@@ -101,7 +109,9 @@ class Program:
                 self.run(f"v[{i}][np.array({(self.random.random(n) < 0.5).tolist()}, bool)]")
             else:
                 places = self.random.permutation(n)[:2].tolist()
-                self.run(f"!v[{i}][np.array({places}, int)] = {self.random.integers(0, 2) if x.dtype != bool else True}")
+                self.run(
+                    f"!v[{i}][np.array({places}, int)] = {self.random.integers(0, 2) if x.dtype != bool else True}"
+                )
 
     def key(self, x):
         parts = []
@@ -141,8 +151,14 @@ class FuzzTest(client_case.ClientCase):
         """The same random function directly, by jit, and by vmap."""
         for seed in range(SEED, SEED + PROGRAMS // 4):
             random = np.random.default_rng(seed)
-            steps = [(["add", "subtract", "multiply", "maximum", "hypot", "arctan2"][random.integers(6)], int(random.integers(3)), int(random.integers(3)))
-                     for _ in range(6)]
+            steps = [
+                (
+                    ["add", "subtract", "multiply", "maximum", "hypot", "arctan2"][random.integers(6)],
+                    int(random.integers(3)),
+                    int(random.integers(3)),
+                )
+                for _ in range(6)
+            ]
 
             def function(xp, x, y):
                 values = [x, y, x * 0.5]
@@ -159,7 +175,12 @@ class FuzzTest(client_case.ClientCase):
             with self.subTest(seed=seed, steps=steps):
                 self.same(direct, expected, rtol=1e-12, atol=1e-12)
                 self.same(compiled(st.asarray(x[1]), st.asarray(y[1])), expected[1], rtol=1e-12, atol=1e-12)
-                self.same(st.vmap(lambda x, y: function(st, x, y))(st.asarray(x), st.asarray(y)), expected, rtol=1e-12, atol=1e-12)
+                self.same(
+                    st.vmap(lambda x, y: function(st, x, y))(st.asarray(x), st.asarray(y)),
+                    expected,
+                    rtol=1e-12,
+                    atol=1e-12,
+                )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The threads that help to move bytes: who does what, and what is left after errors and interrupts."""
+"""Helper threads that move bytes: distribution of work, and the state after errors and interrupts."""
 
 import random
 import signal
@@ -23,7 +23,7 @@ class HelpersTest(unittest.TestCase):
         self.helpers = Helpers()
         self.addCleanup(self.helpers.close)
         self.taken = []
-        self.busy = []  # threads amid a part
+        self.busy = []  # threads that process a part
 
     def work(self, caller, parts):
         for part in parts:
@@ -38,9 +38,14 @@ class HelpersTest(unittest.TestCase):
                 self.taken.clear()
                 self.helpers.run(self.work, list(range(num_callers)), list(range(num_parts)))
                 self.assertEqual(sorted(part for part, _, _ in self.taken), list(range(num_parts)))
-                # Each caller is one thread's, the first this one's.
-                self.assertEqual(len({(caller, thread) for _, caller, thread in self.taken}), len({caller for _, caller, _ in self.taken}))
-                self.assertTrue(all((thread == threading.get_ident()) == (caller == 0) for _, caller, thread in self.taken))
+                # Each caller belongs to one thread, the first to this one.
+                self.assertEqual(
+                    len({(caller, thread) for _, caller, thread in self.taken}),
+                    len({caller for _, caller, _ in self.taken}),
+                )
+                self.assertTrue(
+                    all((thread == threading.get_ident()) == (caller == 0) for _, caller, thread in self.taken)
+                )
 
     def test_all_take_part(self):
         together = threading.Barrier(4)
@@ -51,7 +56,7 @@ class HelpersTest(unittest.TestCase):
 
         self.helpers.run(work, list("abcd"), [1, 2, 3, 4])
 
-    def test_who_is_busy_is_not_waited_for(self):
+    def test_busy_helper_is_not_awaited(self):
         started, go = threading.Event(), threading.Event()
 
         def hold(caller, parts):
@@ -68,7 +73,7 @@ class HelpersTest(unittest.TestCase):
         go.set()
         other.join()
 
-    def test_a_helper_that_fails_amid_the_parts(self):
+    def test_helper_that_fails_during_the_parts(self):
         for kind in (ValueError, KeyboardInterrupt):
             self.taken.clear()
 
@@ -88,7 +93,7 @@ class HelpersTest(unittest.TestCase):
         self.helpers.run(self.work, [0, 1, 2, 3], list(range(10)))  # all are there again
         self.assertEqual(self.busy, [])
 
-    def test_after_an_error_here_nobody_is_at_work(self):
+    def test_no_thread_works_after_an_error_in_the_caller(self):
         def work(caller, parts):
             if caller == 0:
                 while len(self.busy) < 3:
@@ -105,7 +110,7 @@ class HelpersTest(unittest.TestCase):
             time.sleep(0.001)
             self.assertEqual(len(self.taken), num_taken)
 
-    def test_after_an_interrupt_nobody_is_at_work(self):
+    def test_no_thread_works_after_an_interrupt(self):
         main = threading.main_thread().ident
         seed = random.Random(1)
         interrupts = 0
@@ -124,7 +129,7 @@ class HelpersTest(unittest.TestCase):
             timer.join()
         self.assertEqual(interrupts, 100)
 
-    def test_threads_end_with_it(self):
+    def test_threads_end_with_the_helpers(self):
         before = threading.enumerate()
         self.helpers.run(self.work, [0, 1, 2], [1])
         threads = [one for one in threading.enumerate() if one not in before]
@@ -137,7 +142,7 @@ class HelpersTest(unittest.TestCase):
 
 
 class PartsTest(unittest.TestCase):
-    def test_they_cover_all_bytes(self):
+    def test_parts_cover_all_bytes(self):
         for size in (1, 4095, MIB - 1, MIB, MIB + 1, 40_000_003, 300 * MIB + 5):
             for kind in (LocalCaller, GrpcCaller):
                 for num_callers in (1, 3, 8):
@@ -155,7 +160,7 @@ class PartsTest(unittest.TestCase):
 
 
 class TransfersTest(client_case.ClientCase):
-    """Copies by way of a region smaller than the arrays, with more threads than processors."""
+    """Copies through a region smaller than the arrays, with more threads than processors."""
 
     def setUp(self):
         self.own = st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL)
@@ -176,7 +181,7 @@ class TransfersTest(client_case.ClientCase):
                 np.testing.assert_array_equal(self.array(values).to_numpy(), values)
         self.assertLess(self.own._shared._bounce.size, 37 * MIB)
 
-    def test_progress_tells_of_every_byte(self):
+    def test_progress_reports_every_byte(self):
         values = np.zeros(37 * MIB + 11, np.uint8)
         told = []
         array = self.array(values, progress=lambda *amounts: told.append(amounts))
@@ -185,7 +190,7 @@ class TransfersTest(client_case.ClientCase):
         array.to_numpy(progress=lambda *amounts: told.append(amounts))
         self.assertEqual(max(told), (values.size, values.size))
 
-    def test_a_helper_that_fails_amid_an_upload(self):
+    def test_helper_that_fails_during_an_upload(self):
         values = np.zeros(64 * MIB, np.uint8)
         self.array(values)
         put, main = _callers.LocalCaller.put, threading.get_ident()

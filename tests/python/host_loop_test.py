@@ -1,4 +1,4 @@
-"""Small operations in loops of the host, which NumPy computes: results, types, errors and order are the service's."""
+"""Small operations in loops on the host, which NumPy computes: results, types, errors and order equal the service's."""
 
 import math
 import random
@@ -73,7 +73,7 @@ class HostLoopTest(client_case.ClientCase):
             ours[1:3] = theirs[1:3] = 7
             self.same(base, expected)
 
-    def test_binary_functions_are_the_services(self):
+    def test_host_results_of_binary_functions_equal_the_services(self):
         """Local arrays and others give the same bits, types and shapes, or the same error."""
         shapes = ((), (1,), (0,), (5,), (2, 5), (2, 1))
         for name in EXACT:
@@ -211,7 +211,7 @@ class HostLoopTest(client_case.ClientCase):
                     self.assertEqual(sent.num_messages, 0)
 
     def test_norms(self):
-        """Of zeros they are the host's; those whose squares leave the range are the service's."""
+        """The host computes norms of zeros; the service those whose squares leave the range."""
         for host, count in (([[0.0, 0], [3, 4]], 0), ([[0.0, 0], [0, 0]], 0), ([[1e-170, 0], [3, 4]], 1)):
             x = local(np.array(host))
             for axis in (0, 1):
@@ -220,7 +220,7 @@ class HostLoopTest(client_case.ClientCase):
                 self.assertEqual(sent.num_messages, count if axis else 0)
                 np.testing.assert_allclose(ours, np.linalg.norm(np.array(host), axis=axis), rtol=1e-15)
 
-    def test_functions_of_others_are_the_services(self):
+    def test_functions_of_other_arrays_are_sent_to_the_service(self):
         x = local(np.arange(300.0))
         with client_case.Sent(self.session) as sent:
             large = [st.outer(x, x), st.tile(x, 1000), st.repeat(x, 1000), st.pad(x, 100_000), st.diag(x)]
@@ -239,7 +239,7 @@ class HostLoopTest(client_case.ClientCase):
             singular.to_numpy()
 
     def test_new_arrays_of_a_loop_stay_on_the_host(self):
-        """After some waits for what is computed from them, those made at the same places make no round trip."""
+        """After some waits for values computed from them, arrays made at the same places need no round trip."""
         def run(xp, steps):
             x, p, out = xp.zeros((2, 1)), xp.eye(2), []
             for i in range(steps):
@@ -259,7 +259,8 @@ class HostLoopTest(client_case.ClientCase):
         np.testing.assert_allclose(second, run(np, 60), rtol=1e-12)
 
     def test_reads_of_small_arrays_in_a_loop(self):
-        """What is read at one place, whole or element by element, is computed on the host after some passes."""
+        """Values read at one place of a program, whole or by element, are computed on the host after some
+        iterations."""
         def grids(xp, steps):
             return [xp.dstack(xp.mgrid[i:i + 3, 0:2]).reshape(6, 2).tolist() for i in range(steps)]
 
@@ -287,7 +288,7 @@ class HostLoopTest(client_case.ClientCase):
             np.testing.assert_allclose(ours, run(np, 50), rtol=1e-12)
 
     def test_random_arrays_of_a_loop_are_read_ahead(self):
-        """The numbers are those that the service makes one draw at a time, whatever is drawn in between."""
+        """The numbers equal those of single draws by the service, with any draws in between."""
         def run(generator, steps, wait):
             out = []
             for i in range(steps):
@@ -362,7 +363,7 @@ class HostLoopTest(client_case.ClientCase):
         a[1, 2] = 7
         row[3] = 8
         self.assertEqual((row.tolist(), a[1].tolist()), ([5, 0, 7, 8], [5, 0, 7, 8]))
-        recorded = st.sort(row) + 0  # of the service
+        recorded = st.sort(row) + 0  # computed by the service
         row[0] = 100
         self.assertEqual(recorded.tolist(), [0, 5, 7, 8])
         st.add.at(a, 1, 1)  # the service writes
@@ -386,7 +387,7 @@ class HostLoopTest(client_case.ClientCase):
         self.assertEqual(row.tolist(), [5, 3, 0, 0])
 
     def test_branches_do_not_write(self):
-        """Both branches of a condition are traced: neither may write into an array from outside it."""
+        """Both branches of a condition are traced: neither may write into an outer array."""
         for make in (lambda x: x, lambda x: x + 1, lambda x: x[1]):
             a = st.zeros((4, 4))
             for i in range(8):
@@ -463,7 +464,7 @@ class HostLoopTest(client_case.ClientCase):
         np.testing.assert_array_equal(a, expected)
 
     def test_random_programs(self):
-        """Sequences of reads, writes, views, operations here and of the service, against NumPy's."""
+        """Sequences of reads, writes, views and operations of host and service, compared with NumPy's."""
         for seed in range(60):
             self.program(seed)
 

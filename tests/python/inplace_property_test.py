@@ -19,7 +19,7 @@ from stride import _copies, _elements
 
 SHAPES = ((5,), (4, 6), (2, 3, 4), ())
 DTYPES = (np.float64, np.int8)
-KINDS = (OverflowError, IndexError, TypeError, ValueError)  # the first that an error of NumPy's is
+KINDS = (OverflowError, IndexError, TypeError, ValueError)  # the first class of an error of NumPy's
 
 
 def kind_of(error):
@@ -27,7 +27,7 @@ def kind_of(error):
 
 
 class Case:
-    """One write, drawn by `rng`: `run(module, array, give)` does it with arrays that `give` makes of NumPy's."""
+    """One write, drawn by `rng`: `run(module, array, give)` executes it with arrays that `give` makes of NumPy's."""
 
     def __init__(self, rng: random.Random):
         self.rng = rng
@@ -36,9 +36,9 @@ class Case:
         self.view = rng.choice(("whole", "whole", "reversed", "stepped", "transposed", "wide", "part"))
         self.start = np.arange(int(np.prod(self.shape))).reshape(self.shape).astype(self.dtype)
         self.target = self.viewed(self.start)
-        # Each part that may be of the host or of the service: list, host, known to the client, on the device.
+        # Origins of each part: list, host array, known to the client, on the device.
         self.places = [rng.choice(("list", "host", "known", "device")) for _ in range(6)]
-        # At most one thing is wrong: which of two is found first is no matter.
+        # At most one error: the order of checks is not tested.
         self.fault = rng.choice((None, None, None, "bounds", "shape", "type", "key"))
         kinds = ["set"] * 6 + ["at", "put", "put_along_axis", "fill", "operator", "out", "where"]
         self.kind = rng.choice(kinds)
@@ -60,7 +60,7 @@ class Case:
             return x[1:]
         return x
 
-    # --- what is drawn ---
+    # --- random choices ---
 
     def index_array(self, extent, shape=None):
         """An array of integers; sometimes one is out of range."""
@@ -83,7 +83,7 @@ class Case:
         )
 
     def key(self):
-        """An index of the target, right but for bounds and, sometimes, the number of its parts."""
+        """An index of the target, valid except for bounds and, sometimes, the number of its parts."""
         rng, shape = self.rng, self.target.shape
         wrong = self.fault == "key"
         if rng.random() < 0.15:
@@ -141,7 +141,7 @@ class Case:
         return np.array([rng.randrange(0, 100) for _ in range(int(np.prod(shape)))]).reshape(shape).astype(dtype)
 
     def given(self, part, i, give):
-        """An array in the place that was drawn for it."""
+        """An array of the drawn origin."""
         return give(part, self.places[i]) if isinstance(part, np.ndarray) else part
 
     # --- operations ---
@@ -213,7 +213,7 @@ class Case:
     def operator(self):
         value = self.value(self.target.shape)
         value = 1 if isinstance(value, (str, type(None))) else value
-        if np.ndim(value) > self.target.ndim:  # wrong in shape, and so not in type
+        if np.ndim(value) > self.target.ndim:  # the shape is wrong, so that the type is valid
             value = value.astype(self.dtype)
         name = self.rng.choice(("__iadd__", "__imul__", "__isub__"))
 
@@ -317,7 +317,7 @@ class Sequence:
         self.test, self.rng, self.log = test, rng, []
         self.name = f"sequence_{seed}"
         self.pairs = []  # (NumPy's, the service's); views share elements on both sides
-        self.pending = []  # results that are not read yet, and what NumPy had then
+        self.pending = []  # unread results, and NumPy's values at that time
         self.add(*self.made())
 
     def made(self):

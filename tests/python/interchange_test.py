@@ -41,11 +41,11 @@ except ImportError:
     numba = None
 
 _ON_HOST = client_case.DEVICE_KIND == "cpu"
-_PATIENCE = 100  # seconds, which a starved machine does not reach
+_PATIENCE = 100  # seconds; enough on an overloaded machine
 
 
 class _Exporter:
-    """An object with DLPack's methods alone. `change(tensor)` alters what its capsules hold."""
+    """An object with only DLPack's methods. `change(tensor)` alters the tensors of its capsules."""
 
     def __init__(self, values, device=(1, 0), change=None):
         self.values, self.device, self.change = values, device, change
@@ -71,10 +71,16 @@ class _OldExporter(_Exporter):
 
 
 class _OnDevice:
-    """What CuPy and PyTorch give."""
+    """An array on a device, as CuPy and PyTorch export it."""
 
     def __init__(self, **interface):
-        self.__cuda_array_interface__ = {"shape": (2, 3), "typestr": "<f4", "data": (4096, False), "version": 3, **interface}
+        self.__cuda_array_interface__ = {
+            "shape": (2, 3),
+            "typestr": "<f4",
+            "data": (4096, False),
+            "version": 3,
+            **interface,
+        }
 
 
 class _FakeDriver:
@@ -156,7 +162,7 @@ class InterchangeTest(client_case.ClientCase):
         with self.assertRaisesRegex(BufferError, "device type 10"):
             st.from_dlpack(_Exporter(host, (10, 0)))
 
-    def test_dlpack_that_is_refused(self):
+    def test_invalid_dlpack_is_refused(self):
         host = np.arange(4, dtype=np.int32)
 
         def lanes(tensor):
@@ -205,7 +211,7 @@ class InterchangeTest(client_case.ClientCase):
 
     def test_large_results_are_not_copied_here(self):
         x = st.ones((512, 512)) * 2
-        for _ in range(3):  # one that is read once is not worth a region
+        for _ in range(3):  # a single read is not worth a region
             given = np.from_dlpack(x)
         address = given.__array_interface__["data"][0]
         self.assertIsNotNone(self.session._shared.arrays.find(address, given.nbytes))
@@ -328,7 +334,7 @@ class MappedMemoryTest(client_case.ClientCase):
         with self.assertRaisesRegex(st.FailedPrecondition, "without elements"):
             st.zeros((0, 3)).map_memory()
 
-    def test_result_of_recorded_work_is_mapped_when_it_is_there(self):
+    def test_pending_result_is_mapped_when_ready(self):
         x = st.arange(1000, dtype=st.float64)
         for _ in range(20):
             x = x * 1.5 - 1
@@ -375,7 +381,7 @@ class MappedMemoryTest(client_case.ClientCase):
         x[0] = 7
         self.same(x, np.array([7, 1, 2, 3, 4, 5.0]))
 
-    def test_service_refuses_what_the_client_lets_through(self):
+    def test_service_refuses_writes_to_mapped_memory(self):
         x = st.asarray(np.arange(6.0)) + 0
         mapping = x.map_memory()
         loans, x._node.buffer.loans = x._node.buffer.loans, None
@@ -385,7 +391,7 @@ class MappedMemoryTest(client_case.ClientCase):
         self.assertEqual(read_back(mapping)[0], 0)
         x._node.buffer.loans = loans
 
-    def test_elements_written_one_by_one_come_before(self):
+    def test_element_writes_precede_the_mapping(self):
         x = st.zeros(8)
         for _ in range(3):
             for i in range(8):
@@ -422,7 +428,7 @@ class MappedMemoryTest(client_case.ClientCase):
         with self.assertRaisesRegex(ValueError, "closed"):
             mapping.__dlpack__()
 
-    def test_capsules_keep_the_memory_and_give_it_back(self):
+    def test_capsules_hold_and_release_the_memory(self):
         x = st.asarray(np.arange(6.0)) + 0
         before = len(_dlpack._given)
         capsules = [x.map_memory().__dlpack__(max_version=version) for version in (None, (1, 0), (0, 8))]
@@ -471,7 +477,7 @@ class MappedMemoryTest(client_case.ClientCase):
         np.testing.assert_array_equal(read_back(mapping), np.arange(6.0) * 2)
         np.testing.assert_array_equal(read_back(moved), np.arange(6.0) * 2 + 1)
 
-    def test_worker_that_dies_loses_nothing(self):
+    def test_mapped_memory_survives_the_worker(self):
         x = st.asarray(np.arange(1 << 16, dtype=np.float64)) * 2
         mapping = x.map_memory()
         workers = workers_of(self.daemon)
@@ -484,7 +490,7 @@ class MappedMemoryTest(client_case.ClientCase):
         self.same(x + 1, np.arange(1 << 16) * 2.0 + 1)
         np.testing.assert_array_equal(read_back(mapping), np.arange(1 << 16) * 2.0)
 
-    def test_client_that_dies_gives_back(self):
+    def test_memory_is_released_when_the_client_dies(self):
         name = st.save("mapped_elsewhere", st.zeros(1000))
         command = [sys.executable, "-c", _MAPS_AND_WAITS, self.daemon.address, name]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
@@ -511,7 +517,7 @@ class MappedMemoryTest(client_case.ClientCase):
         return True
 
     @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
-    def test_forked_child_gives_back_nothing(self):
+    def test_forked_child_does_not_release_the_memory(self):
         x, other = st.zeros(8) + 0, st.zeros(8) + 0
         mapping = x.map_memory()
         child = os.fork()
@@ -520,7 +526,7 @@ class MappedMemoryTest(client_case.ClientCase):
             os._exit(0)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
         other.map_memory().close()
-        other[0] = 1  # the daemon has seen the end of that loan, and of all before
+        other[0] = 1  # the daemon has processed the end of that loan and all earlier ones
         loans, x._node.buffer.loans = x._node.buffer.loans, None
         x[0] = 7
         with self.assertRaisesRegex(st.FailedPrecondition, "mapped"):
@@ -539,10 +545,10 @@ class MappedMemoryTest(client_case.ClientCase):
             mapping.close()
         del mapping, mappings
         gc.collect()
-        x[0] = 3  # once the daemon knows that all have ended
+        x[0] = 3  # once the daemon has processed all ends
         x.map_memory().close()
 
-    def test_names_that_are_not_the_callers(self):
+    def test_map_of_another_tenants_array_is_refused(self):
         stub = self.session._shared.stub
         x = (st.ones(4) + 0).block_until_ready()
         name = f"{self.session.name}/arrays/{x._node.handle}"
@@ -558,7 +564,7 @@ class MappedMemoryTest(client_case.ClientCase):
         with self.assertRaises(st.NotFound):
             self.session._call(stub.MapArray, region_service_pb2.MapArrayRequest(name=name))
 
-    def test_ticket_is_good_once(self):
+    def test_ticket_is_valid_once(self):
         x = (st.ones(4) + 0).block_until_ready()
         stub = self.session._shared.stub
         request = region_service_pb2.MapArrayRequest(name=f"{self.session.name}/arrays/{x._node.handle}")
@@ -647,7 +653,7 @@ class MappedMemoryTest(client_case.ClientCase):
 
 
 class FakeCuda:
-    """libcuda as `Driver` calls it: notes the calls, and fails at the one that is asked for."""
+    """libcuda as `Driver` calls it: records the calls, and fails at the requested one."""
 
     def __init__(self, fails=""):
         self.calls, self.fails = [], fails
@@ -671,7 +677,7 @@ class FakeCuda:
 
 
 class MapSharedTest(unittest.TestCase):
-    """What of it needs no GPU: the order of calls, and what becomes of what was taken when one fails."""
+    """The part that needs no GPU: the order of driver calls, and the release of resources when one fails."""
 
     UUID = "GPU-01010101-0101-0101-0101-010101010101"
 
@@ -679,8 +685,13 @@ class MapSharedTest(unittest.TestCase):
         cuda = FakeCuda()
         mapped = _cuda_memory.Driver(cuda).map_shared(5, 1 << 21, self.UUID)
         self.assertEqual((mapped.ordinal, mapped.address), (1, 1 << 30))
-        self.assertEqual(cuda.calls[-7:], ["cuCtxPushCurrent_v2", "cuMemImportFromShareableHandle", "cuMemAddressReserve",
-                                           "cuMemMap", "cuMemSetAccess", "cuMemRelease", "cuCtxPopCurrent_v2"])
+        self.assertEqual(
+            cuda.calls[-7:],
+            [
+                "cuCtxPushCurrent_v2", "cuMemImportFromShareableHandle", "cuMemAddressReserve", "cuMemMap",
+                "cuMemSetAccess", "cuMemRelease", "cuCtxPopCurrent_v2",
+            ],
+        )
         cuda.calls.clear()
         mapped.close()
         mapped.close()
@@ -688,8 +699,11 @@ class MapSharedTest(unittest.TestCase):
                                       "cuCtxPopCurrent_v2"])
 
     def test_failures(self):
-        for fails in ("cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2",
-                      "cuMemImportFromShareableHandle", "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess"):
+        for fails in (
+            "cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid", "cuDevicePrimaryCtxRetain",
+            "cuCtxPushCurrent_v2", "cuMemImportFromShareableHandle", "cuMemAddressReserve", "cuMemMap",
+            "cuMemSetAccess",
+        ):
             cuda = FakeCuda(fails)
             with self.assertRaises(st.FailedPrecondition):
                 _cuda_memory.Driver(cuda).map_shared(5, 1 << 21, self.UUID)

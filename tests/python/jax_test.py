@@ -189,7 +189,7 @@ class GradientTest(client_case.ClientCase):
         self.check_along(lambda x: (lax.cummax(x, axis=1) * w).sum(), x[:1])
         self.check_along(lambda x: (lax.cummin(x, axis=1, reverse=True) * w).sum(), x[:1])
 
-    def test_values_decide_what_is_computed(self):
+    def test_grad_follows_branches_on_values(self):
         def function(x):
             return x * x if x > 0 else -x
 
@@ -216,11 +216,11 @@ class GradientTest(client_case.ClientCase):
         value, change = jax.jvp(jnp.sin, (1.0,), (2.0,))
         self.assertAlmostEqual(float(change), 2 * np.cos(1), places=6)
 
-    def test_scan_is_read_backwards(self):
+    def test_gradient_of_scan(self):
         found = jax.grad(lambda x: lax.scan(lambda c, a: (c * a, c + a), 1.0, x)[1].sum())(jnp.array([1.0, 2.0, 3.0]))
         self.assertEqual(found.tolist(), [4.0, 2.0, 1.0])
 
-    def test_derivatives_of_ones_own(self):
+    def test_custom_derivatives(self):
         @jax.custom_vjp
         def clipped(x):
             return x
@@ -239,7 +239,7 @@ class GradientTest(client_case.ClientCase):
         self.assertEqual(float(jax.grad(log1pexp)(100.0)), 1.0)
         self.assertEqual(float(jax.grad(lambda x: x * lax.stop_gradient(x))(3.0)), 3.0)
 
-    def test_errors_name_what_is_missing(self):
+    def test_errors_name_the_missing_rule(self):
         with self.assertRaisesRegex(TypeError, "scalar-output"):
             jax.grad(lambda x: x)(jnp.ones(2))
         with self.assertRaisesRegex(TypeError, "sub-dtype of np.inexact"):

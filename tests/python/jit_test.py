@@ -1,4 +1,4 @@
-"""Functions traced once and replayed, beside the same functions run directly."""
+"""Functions traced once and replayed, compared with the same functions run directly."""
 
 import collections
 import functools
@@ -20,7 +20,7 @@ class JitTest(client_case.ClientCase):
         self.rng = np.random.default_rng(5)
 
     def check(self, function, *arguments, **tolerance):
-        """The same results as directly, at the first call and at a replay with other values."""
+        """Results equal those of a direct call, at the first call and at a replay with other values."""
         compiled = st.jit(function)
         for _ in range(2):
             arguments = [self.rng.permuted(one, axis=None) if isinstance(one, np.ndarray) else one for one in arguments]
@@ -48,12 +48,16 @@ class JitTest(client_case.ClientCase):
             return x
 
         for function, arguments in (
-                (lambda x: st.cos(x)**2 + st.sin(x)**2, (x,)), (lambda x: (x.sum(axis=0), st.argmax(x)), (x,)), (lambda x, m: x @ m + 1, (x, m)),
-                (lambda x: x @ weights, (x,)), (lambda x: x, (x,)), (lambda x: (x, x, x.T, x[1:]), (x,)), (lambda x: st.ones(3) + x[0, 0], (x,)),
-                (lambda x: st.concat([x, x[::-1]]), (x,)), (assigned, (x,)), (chained, (x,)), (lambda x: st.sort(x, axis=0)[st.argsort(x[:, 0])], (x,)),
-                (lambda x: st.divmod(x, 0.3), (x,)), (lambda x: st.cumulative_sum(x, axis=1).reshape(24), (x,)), (lambda x, n: x[n] * n, (x, 2)),
-                (lambda x: weights, (x,)), (lambda x: st.asarray(np.arange(3.0)), (x,)), (lambda x: st.add(x, 1, where=x > 0.5), (x,)),
-                (lambda x: st.random.Generator(key=3).normal(size=(4, 6)) + x, (x,))):
+            (lambda x: st.cos(x) ** 2 + st.sin(x) ** 2, (x,)), (lambda x: (x.sum(axis=0), st.argmax(x)), (x,)),
+            (lambda x, m: x @ m + 1, (x, m)), (lambda x: x @ weights, (x,)), (lambda x: x, (x,)),
+            (lambda x: (x, x, x.T, x[1:]), (x,)), (lambda x: st.ones(3) + x[0, 0], (x,)),
+            (lambda x: st.concat([x, x[::-1]]), (x,)), (assigned, (x,)), (chained, (x,)),
+            (lambda x: st.sort(x, axis=0)[st.argsort(x[:, 0])], (x,)), (lambda x: st.divmod(x, 0.3), (x,)),
+            (lambda x: st.cumulative_sum(x, axis=1).reshape(24), (x,)), (lambda x, n: x[n] * n, (x, 2)),
+            (lambda x: weights, (x,)), (lambda x: st.asarray(np.arange(3.0)), (x,)),
+            (lambda x: st.add(x, 1, where=x > 0.5), (x,)),
+            (lambda x: st.random.Generator(key=3).normal(size=(4, 6)) + x, (x,)),
+        ):
             self.check(function, *arguments)
 
     def test_signatures(self):
@@ -97,7 +101,9 @@ class JitTest(client_case.ClientCase):
 
     def programs(self, session):
         stub = program_service_pb2_grpc.ProgramServiceStub(session._channels.control)
-        return [one.name for one in session._call(stub.ListPrograms, program_service_pb2.ListProgramsRequest()).programs]
+        return [
+            one.name for one in session._call(stub.ListPrograms, program_service_pb2.ListProgramsRequest()).programs
+        ]
 
     def test_reductions_compute_their_elements(self):
         """The bits of a replay are those of single operations, in every layout."""
@@ -106,13 +112,18 @@ class JitTest(client_case.ClientCase):
         row, column = st.array(numbers.normal(size=70)), st.array(numbers.normal(size=(300, 1)).astype(np.float16))
         for axis in (None, 0, 1):
             def spread(x, y, row, column):
-                return (((x - y) ** 2).sum(axis), (x * row).mean(axis), abs(x - column).max(axis), (x.T[:, ::-1] + 1).sum(axis),
-                        st.argmin(y * column - row, axis), st.any(x > row, axis), st.var(x, axis), st.norm(x - y, axis=axis))
+                return (
+                    ((x - y) ** 2).sum(axis), (x * row).mean(axis), abs(x - column).max(axis),
+                    (x.T[:, ::-1] + 1).sum(axis), st.argmin(y * column - row, axis), st.any(x > row, axis),
+                    st.var(x, axis), st.norm(x - y, axis=axis),
+                )
 
             single = []
-            for make, reduce in ((lambda: (x - y) ** 2, st.sum), (lambda: x * row, st.mean), (lambda: abs(x - column), st.max),
-                                 (lambda: x.T[:, ::-1] + 1, st.sum), (lambda: y * column - row, st.argmin),
-                                 (lambda: x > row, st.any), (lambda: x + 0, st.var), (lambda: x - y, st.norm)):
+            for make, reduce in (
+                (lambda: (x - y) ** 2, st.sum), (lambda: x * row, st.mean), (lambda: abs(x - column), st.max),
+                (lambda: x.T[:, ::-1] + 1, st.sum), (lambda: y * column - row, st.argmin),
+                (lambda: x > row, st.any), (lambda: x + 0, st.var), (lambda: x - y, st.norm),
+            ):
                 elements = make()
                 single.append(reduce(elements, axis=axis).to_numpy())
             for replay in range(2):
@@ -138,7 +149,7 @@ class JitTest(client_case.ClientCase):
             for result in results:
                 self.same(result[1], expected[1], rtol=1e-12)
             self.assertEqual(len(self.programs(session)), len(before) + 1)
-            # Those that are gone are deleted with others that are.
+            # Programs of deleted functions are deleted in batches.
             for i in range(101):
                 st.jit(lambda x: st.sort(x + i)[::2] * i)(x)
             self.assertLess(len(self.programs(session)), len(before) + 60)
@@ -209,10 +220,16 @@ class JitTest(client_case.ClientCase):
 
         self.check(lambda x: steps(x * 100) + 1, np.arange(5.0))
 
-    def test_what_cannot_be_traced(self):
+    def test_untraceable_functions_raise_tracing_error(self):
         x = st.ones(3)
-        for function in (lambda x: x if x[0] > 0 else -x, lambda x: float(x.sum()), lambda x: x[x > 0], lambda x: st.nonzero(x), lambda x: np.asarray(x),
-                         lambda x: st.unique_values(x)):
+        for function in (
+            lambda x: x if x[0] > 0 else -x,
+            lambda x: float(x.sum()),
+            lambda x: x[x > 0],
+            lambda x: st.nonzero(x),
+            lambda x: np.asarray(x),
+            lambda x: st.unique_values(x),
+        ):
             with self.assertRaises(st.TracingError) as raised:
                 st.jit(function)(x)
             self.assertIn("jit_test.py", raised.exception.origin)
@@ -233,7 +250,7 @@ class JitTest(client_case.ClientCase):
             (x + escaped[0]).to_numpy()
         with self.assertRaises(st.TracingError):
             st.jit(lambda x, y: x)(x, {1, 2})
-        # An error leaves nothing behind.
+        # An error leaves no trace active.
         self.assertIs(st.current_session(), self.session)
         self.same(st.jit(lambda x: x + 1)(x), np.full(3, 2.0))
 
@@ -257,7 +274,7 @@ class JitTest(client_case.ClientCase):
             self.assertLessEqual(len(calls), 3)
             compiled.clear_cache()
             self.assertEqual(len(compiled.templates), 0)
-        # A static argument is a whole, of which nothing is an input.
+        # A static argument has no inputs in it.
         self.same(st.jit(lambda x, shape: x.reshape(shape), static_argnums=1)(x, (2, 2)), np.arange(4.0).reshape(2, 2))
         decorated = st.jit(static_argnums=(1,))(lambda x, n: x * n)
         self.same(decorated(x, 3), np.arange(4.0) * 3)
@@ -401,7 +418,7 @@ class JitTest(client_case.ClientCase):
         thread = threading.Thread(target=lambda: results.append(slow(st.zeros(3)).to_numpy()))
         thread.start()
         traced.wait(20)
-        self.assertIs(st.current_session(), self.session)  # another thread's trace is not ours
+        self.assertIs(st.current_session(), self.session)  # another thread's trace does not affect this thread
         self.same(st.ones(2) + 1, [2.0, 2.0])
         go_on.set()
         thread.join()
@@ -414,7 +431,7 @@ class JitTest(client_case.ClientCase):
             self.same(scaled(st.ones(3)), np.full(3, 5.0))
 
     def test_more_arrays_than_a_kernel_may_read(self):
-        for count in (64, 100, 300):  # of more than 256 it is no program
+        for count in (64, 100, 300):  # with more than 256 inputs it is not a program
             arrays = [st.asarray(self.rng.normal(size=1000)) for _ in range(count)]
             self.check(lambda *arrays: functools.reduce(operator.add, arrays), *arrays)
             total = functools.reduce(operator.add, map(np.asarray, arrays))

@@ -1,4 +1,4 @@
-"""Kernels and elementwise functions of the user's own."""
+"""User-defined kernels and elementwise functions."""
 
 import contextlib
 import math
@@ -88,9 +88,15 @@ class KernelTest(client_case.ClientCase):
         axpy = st.RawKernel(AXPY, "axpy")
         x, y = st.ones(10, dtype=st.float32), st.ones(10, dtype=st.float32)
         axpy(1, 10, (1, x, y, 10))
-        # Neither with the code at hand nor without it is a mistake lost, and what did not run changed nothing.
-        for launch in (lambda: axpy(1, 2048, (1, x, y, 10)), lambda: axpy(1, 10, (1, st.ones(10), y, 10)), lambda: axpy(1, 10, (1, x, y)),
-                       lambda: st.RawKernel(AXPY + "//", "other")(1, 1, (y,)), lambda: axpy(1, 10, (1, x[::2], y, 10))):
+        # Errors are reported both with cached code and without, and a launch that did not run changes no
+        # array.
+        for launch in (
+            lambda: axpy(1, 2048, (1, x, y, 10)),
+            lambda: axpy(1, 10, (1, st.ones(10), y, 10)),
+            lambda: axpy(1, 10, (1, x, y)),
+            lambda: st.RawKernel(AXPY + "//", "other")(1, 1, (y,)),
+            lambda: axpy(1, 10, (1, x[::2], y, 10)),
+        ):
             launch()
             with self.assertRaises(st.StrideError) as raised:
                 y.to_numpy()
@@ -165,17 +171,25 @@ class KernelTest(client_case.ClientCase):
         self.same(shown(), np.array([11, 12, 13, 14], np.float32))
         self.same(shown(constants={"ns::table": np.float32([100])}), np.array([110, 12, 13, 14], np.float32))
         self.same(shown(constants={"bias": np.int32(-1)}), np.array([0, 1, 2, 3], np.float32))
-        self.same(shown(constants={"pair": st.Struct(np.int32(5), np.float32(0.5))}), np.array([11.5, 12.5, 13.5, 14.5], np.float32))
+        self.same(
+            shown(constants={"pair": st.Struct(np.int32(5), np.float32(0.5))}),
+            np.array([11.5, 12.5, 13.5, 14.5], np.float32),
+        )
         self.same(table, np.array([10, 12, 14, 16], np.float32))
 
     def test_constants_that_do_not_fit(self):
         show = st.RawKernel(TABLE, "show")
         for constants, kind, field in (
-                ({"nothing": 1}, st.CompileError, "kernel_launch.globals[0].name"),
-                ({"ns::table": st.zeros(4, dtype=st.float64)}, st.DataTypeMismatch, "kernel_launch.globals[0].array"),
-                ({"bias": 2.5}, st.DataTypeMismatch, "kernel_launch.globals[0].scalar"),
-                ({"bias": 1, "ns::table": st.zeros(5, dtype=st.float32)}, st.InvalidArgument, "kernel_launch.globals[1].array"),
-                ({"ns::table": st.zeros(8, dtype=st.float32)[::2]}, st.InvalidArgument, "kernel_launch.globals[0].array")):
+            ({"nothing": 1}, st.CompileError, "kernel_launch.globals[0].name"),
+            ({"ns::table": st.zeros(4, dtype=st.float64)}, st.DataTypeMismatch, "kernel_launch.globals[0].array"),
+            ({"bias": 2.5}, st.DataTypeMismatch, "kernel_launch.globals[0].scalar"),
+            (
+                {"bias": 1, "ns::table": st.zeros(5, dtype=st.float32)},
+                st.InvalidArgument,
+                "kernel_launch.globals[1].array",
+            ),
+            ({"ns::table": st.zeros(8, dtype=st.float32)[::2]}, st.InvalidArgument, "kernel_launch.globals[0].array"),
+        ):
             out = st.zeros(4, dtype=st.float32)
             show(1, 4, (out,), constants=constants)
             with self.assertRaises(kind) as raised:
@@ -190,8 +204,14 @@ class KernelTest(client_case.ClientCase):
     def test_module(self):
         module = st.RawModule(TABLE, globals=["ns::table", "bias", "calls"])
         infos = module.get_globals()
-        self.assertEqual({(one.name, one.nbytes, one.constant, one.dtype) for one in infos},
-                         {("ns::table", 16, True, np.dtype(np.float32)), ("bias", 4, True, np.dtype(np.int32)), ("calls", 4, False, np.dtype(np.int32))})
+        self.assertEqual(
+            {(one.name, one.nbytes, one.constant, one.dtype) for one in infos},
+            {
+                ("ns::table", 16, True, np.dtype(np.float32)),
+                ("bias", 4, True, np.dtype(np.int32)),
+                ("calls", 4, False, np.dtype(np.int32)),
+            },
+        )
         self.assertEqual([one.nbytes for one in module.get_globals("bias")], [4] * (len(infos) // 3))
         show, count = module.get_function("show"), module.get_function("count")
         out, seen = st.zeros(4, dtype=st.float32), st.zeros(1, dtype=st.int32)
@@ -267,7 +287,9 @@ class KernelTest(client_case.ClientCase):
     def test_expression(self):
         selu = st.vectorize("1.05 * where(x > 0, x, a * exp(x) - a)")
         host = np.linspace(-2, 2, 9)
-        self.same(selu(a=1.67, x=st.asarray(host)), 1.05 * np.where(host > 0, host, 1.67 * np.exp(host) - 1.67), rtol=1e-14)
+        self.same(
+            selu(a=1.67, x=st.asarray(host)), 1.05 * np.where(host > 0, host, 1.67 * np.exp(host) - 1.67), rtol=1e-14
+        )
         self.same(st.vectorize("-x ** 2 + 2 * pi")(st.asarray(host)), -host ** 2 + 2 * np.pi, rtol=1e-14)
         with self.assertRaises(st.ExpressionError):
             st.vectorize("x +")
@@ -281,7 +303,10 @@ class KernelTest(client_case.ClientCase):
         with client_case.Sent(self.session) as sent:
             self.same(clipped(st.asarray(host)), expected, rtol=1e-15)
         self.assertLessEqual(sent.kinds.count("expression"), 3)
-        self.same(clipped(st.asarray(host), -10), np.where(y < -10, -10, np.where((y <= 9) & (host != 1), np.sqrt(np.abs(y)), -y)))
+        self.same(
+            clipped(st.asarray(host), -10),
+            np.where(y < -10, -10, np.where((y <= 9) & (host != 1), np.sqrt(np.abs(y)), -y)),
+        )
         self.assertEqual(clipped.__name__, "clipped")
 
     def test_signatures(self):
@@ -351,7 +376,7 @@ class KernelTest(client_case.ClientCase):
                 self.assertEqual(pb.Operand.FromString(message).handle, number)
 
     def test_launches_between_other_commands_keep_their_order(self):
-        """What a launch reads was recorded before it, and what is recorded after it sees its result."""
+        """A launch reads the values recorded before it; commands recorded later see its result."""
         axpy = st.RawKernel(AXPY, "axpy")
         x, y = np.arange(10, dtype=np.float32), st.zeros(10, st.float32)
         expected = np.zeros(10, np.float32)
@@ -374,8 +399,8 @@ class KernelTest(client_case.ClientCase):
         self.same(y, np.ones(10, np.float32))
         return y, launch
 
-    def test_what_is_held_goes_with_every_wait(self):
-        """The last launches of a burst wait for no timer where the program waits for anything."""
+    def test_held_launches_are_sent_by_every_wait(self):
+        """A wait of the program sends the last launches of a burst before the timer does."""
         y, launch = self.launched()
         stream = _execution.Stream()
         waits = [
@@ -393,8 +418,8 @@ class KernelTest(client_case.ClientCase):
                     self.assertIsNone(self.session._held)
                     self.assertEqual(float(y[0]), before + 5)
 
-    def test_the_timer_cuts_no_burst(self):
-        """While launches follow one another it leaves them to travel together; then it sends the last."""
+    def test_timer_does_not_split_a_burst(self):
+        """During a burst the timer leaves launches to share a message; then it sends the last ones."""
         y, launch = self.launched()
         with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0.05), Sent(self.session) as sent:
             launch()
@@ -412,7 +437,7 @@ class KernelTest(client_case.ClientCase):
                 time.sleep(0.01)
         self.same(y, np.full(10, 1 + launches, np.float32))
 
-    def test_launches_that_travel_together_have_their_code_once(self):
+    def test_launches_in_one_message_share_their_code(self):
         body = 'extern "C" __global__ void f(int* x, int n) { x[n] += %d; } // ' + 3000 * "x"
         sources = [body % (i + 1) for i in range(2)]
         kernels = [st.RawKernel(source, "f") for source in sources]
@@ -439,8 +464,8 @@ class KernelTest(client_case.ClientCase):
             expected[i] += i % 2 + 1
         self.same(x, expected)
 
-    def test_large_codes_travel_apart(self):
-        """A message has a limit, so that not all launches that were held are in one."""
+    def test_large_codes_travel_in_separate_messages(self):
+        """Messages have a limit, so that held launches need several."""
         sources = [f'extern "C" __global__ void f(int* x) {{ x[{i}] += 1; }} // {"x" * 200_000}' for i in range(3)]
         kernels = [st.RawKernel(source, "f") for source in sources]
         x = st.zeros(3, st.int32)
@@ -454,7 +479,7 @@ class KernelTest(client_case.ClientCase):
         self.same(x, np.full(3, 5, np.int32))
 
     def test_code_from_another_launch(self):
-        """What a message may say of it; each refusal is of the command alone."""
+        """The valid uses of `code_from`. A refusal affects only its command."""
         x = st.zeros(4, st.int32).block_until_ready()
 
         def launch(place, code_from=0, **code):
@@ -503,8 +528,8 @@ class KernelTest(client_case.ClientCase):
         x._node.host = None
         self.same(x, np.array([14, 2, 2, 2], np.int32))  # those with code ran
 
-    def test_a_kernel_with_other_types_is_waited_for_again(self):
-        """What was launched once is known by its arguments' types, and by the session."""
+    def test_first_launch_with_other_types_waits_again(self):
+        """Known launches are identified by the types of their arguments and the session."""
         fill = st.RawKernel('extern "C" __global__ void fill(float* x, float a) { x[0] = a; }', "fill")
         x = st.zeros(1, st.float32)
 

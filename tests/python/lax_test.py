@@ -65,7 +65,7 @@ class ControlTest(LaxCase):
             np.float32(1),
         )
         self.check(lambda p: lax.cond(p, lambda o: p, lambda o: p, operand=None), np.asarray(True), np.asarray(True))
-        # One whose value does not stand on arguments is known while the function is traced: one branch is called.
+        # A condition that does not depend on arguments is known during the trace: one branch is called.
         self.check(lambda x: lax.cond(x.shape[0] > 2, lambda: x, lambda: 1 / 0), x, x)
 
     def test_cond_selects_where_values_are_not_finite(self):
@@ -116,12 +116,12 @@ class ControlTest(LaxCase):
             with self.assertRaisesRegex(st.TracingError, "branch"):
                 st.jit(inside)(st.asarray(False))
         self.same(kept, np.zeros(3))
-        # A branch may write an array of its own.
+        # A branch may write an array that it made.
         expected = np.array([1.0, 0, 0])
         self.same(
             st.jit(lambda p: lax.cond(p, lambda: writes(st.zeros(3) + 0), lambda: held + 0))(st.asarray(True)), expected
         )
-        # Nothing stays refused after an error.
+        # An error has no effect on later calls.
         held[0] = 5
         self.same(kept, [5.0, 0, 0])
 
@@ -160,10 +160,10 @@ class ControlTest(LaxCase):
                     lambda r: lax.scan(body, {"c": st.zeros(3)}, r, reverse=reverse), expected, rows[:count], rtol=1e-14
                 )
 
-    def test_scan_of_what_is_no_array(self):
+    def test_scan_of_numbers_and_none(self):
         self.check(lambda: lax.scan(lambda c, _: (c * 2, c), 1, length=5), (np.asarray(32), np.array([1, 2, 4, 8, 16])))
         x = self.rng.random(4)
-        # A number that a float is added to is a float from the first step on.
+        # A number to which a float is added is a float from the first step on.
         self.check(
             lambda x: lax.scan(lambda c, v: (c + v, c), 0, x),
             (x.cumsum()[-1], np.array([0, *x.cumsum()[:-1]])),
@@ -213,7 +213,7 @@ class ControlTest(LaxCase):
 
     def test_fori_loop(self):
         x = self.rng.random(6).astype(np.float32)
-        # The step's number is one of Python's: it keeps the type of what it meets, and slices are views.
+        # The step's number is a Python number: it takes the other operand's type, and slices are views.
         expected = x.copy()
         for i in range(1, 5):
             expected = expected * np.float32(i) + expected[i]
@@ -357,7 +357,7 @@ class ProgramTest(LaxCase):
         self.assertGreater(len(released), 1)
         self.assertGreaterEqual(sum(map(len, released)), len(between))
 
-    def test_writes_are_not_parted(self):
+    def test_write_and_its_array_stay_in_one_program(self):
         def loop(x):
             y = st.zeros(5) + 0
             for i in range(400):  # each writes the one array
@@ -370,7 +370,8 @@ class ProgramTest(LaxCase):
             self.same(st.jit(loop)(st.asarray(x)), expected, rtol=1e-14)
 
     def test_parts(self):
-        """A chain with a view and a write, for many lengths of parts: each hands on the arrays that later ones read."""
+        """A chain with a view and a write, for many lengths of parts: each passes on the arrays that later
+        ones read."""
 
         def operation(output, *inputs, **kind):
             made = pb.Operation(outputs=[pb.Output(handle=output)], **kind)
@@ -405,12 +406,12 @@ class ProgramTest(LaxCase):
             self.assertLessEqual({20, 30}, known)
             self.assertEqual(own, [one for one in operations if not one.HasField("view")])
         self.assertIsNone(_program_parts.parted(operations, [30, 11], 5, 8, 8))
-        # Parts that do the same are one program, whatever the template's handles.
+        # Equal parts share one program, whatever the template's handles.
         same = [_program._part([operation(i + 1, i, i)], [i], [i + 1]).id for i in (1, 7)]
         self.assertEqual(*same)
         self.assertNotEqual(same[0], _program._part([operation(3, 1, 2)], [1, 2], [3]).id)
 
-    def test_too_long_a_loop(self):
+    def test_loop_beyond_the_limit(self):
         with mock.patch.object(_control, "MAX_OPERATIONS", 500):
             with self.assertRaisesRegex(
                 st.Unimplemented, "fori_loop of 1000 steps with more than 500 operations.*jit its body"
@@ -481,7 +482,7 @@ class LoopTest(LaxCase):
         return sent.kinds, {one.WhichOneof("kind") for one in part.program.operations}
 
     def test_while_loop(self):
-        for x in (np.array([1.0, 2.0]), np.array([3000.0, 2.0])):  # the second: no trip
+        for x in (np.array([1.0, 2.0]), np.array([3000.0, 2.0])):  # the second runs no iteration
             self.check(double, doubled(x), x)
         self.assertEqual(
             self.kinds(double, st.asarray(np.array([1.0, 2.0]))),
@@ -505,7 +506,7 @@ class LoopTest(LaxCase):
         self.same(result["n"], np.asarray(newton(st.asarray(x))["n"]))
 
     def test_while_loop_of_known_condition(self):
-        # Of Python's numbers alone: the steps are recorded, and many of them are a loop.
+        # With Python's numbers alone the iterations are recorded, and many of them become a loop.
         for count in (5, 400):
 
             def loop(x):
@@ -513,7 +514,7 @@ class LoopTest(LaxCase):
 
             self.check(loop, np.array([1.0, 2.0]) + 2 * count, np.array([1.0, 2.0]))
 
-    def test_numbers_take_the_type_of_what_they_meet(self):
+    def test_numbers_are_weakly_typed_in_loops(self):
         x = np.array([1.0, 2.0], np.float32)
         expected = x + np.float32(sum(range(400))) * x
         self.check(lambda x: lax.fori_loop(0, 400, lambda i, v: v + i * x, x), expected, x)
@@ -607,7 +608,7 @@ class LoopTest(LaxCase):
         for p, expected in ((True, (np.sort(x), np.asarray(1.0), None)), (False, (x, x.sum(), None))):
             self.leaves_equal(pair(st.asarray(p), st.asarray(x)), expected)
 
-    def test_a_failing_trip_fails_the_loop(self):
+    def test_failing_iteration_fails_the_loop(self):
         def loop(x):
             step = lambda c: (c[0] + 1, c[1] + st.take(x, c[0]))  # noqa: E731
             return lax.while_loop(lambda c: c[0] < 100, step, (st.asarray(0), 0.0))
@@ -615,7 +616,7 @@ class LoopTest(LaxCase):
         with self.assertRaises(st.StrideError):
             st.jit(loop)(st.ones(5))[1].to_numpy()
 
-    def test_what_a_body_cannot_do(self):
+    def test_invalid_bodies_raise_tracing_error(self):
         outside = st.zeros(3)
 
         def write(v):

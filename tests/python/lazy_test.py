@@ -69,7 +69,7 @@ class LazyTest(client_case.ClientCase):
         # x and y are held, so both exist; the four values between them are in one expression.
         self.assertEqual(sent.kinds, ["creation", "expression", "reduction"])
 
-    def test_synchronize_travels_with_what_it_waits_for(self):
+    def test_synchronize_shares_a_message_with_pending_commands(self):
         with Sent(self.session) as sent:
             x, y = st.arange(10.0) + 1, st.zeros(3)
             self.session.synchronize()
@@ -313,7 +313,7 @@ class LazyTest(client_case.ClientCase):
         with self.assertRaisesRegex(ValueError, "read-only"):
             frozen[index[0, :1]] = 1
 
-    def test_writes_that_follow_one_another_travel_together(self):
+    def test_consecutive_writes_share_a_message(self):
         x, index = st.zeros(2000), (st.asarray(np.arange(1000)) + 0).block_until_ready()
         values = [(st.asarray(np.arange(1000.0)) + i).block_until_ready() for i in range(20)]
         x.block_until_ready()
@@ -339,14 +339,14 @@ class LazyTest(client_case.ClientCase):
                 time.sleep(0.01)
         self.assertEqual(sent.kinds.count("scatter"), 2)
 
-    def test_what_nobody_holds_is_fused(self):
+    def test_unreferenced_intermediates_are_fused(self):
         x = st.asarray(np.arange(5.0))
         with Sent(self.session) as sent:
             result = (x + 1) * 2 - x
             self.same(result, (np.arange(5.0) + 1) * 2 - np.arange(5.0))
         self.assertEqual(sent.kinds, ["expression"])  # the elements travel within it
 
-    def test_a_number_comes_back_from_what_computes_it(self):
+    def test_number_returns_with_the_command_that_computes_it(self):
         x = (st.asarray(np.arange(5.0)) + 0).block_until_ready()
         with Sent(self.session) as sent:
             total = st.sum(x)
@@ -354,24 +354,30 @@ class LazyTest(client_case.ClientCase):
             self.assertEqual(float(total), 10)  # the host knows it
             self.assertEqual(float(st.max(x) * 2), 8)
             self.assertTrue(total == 10)
-        returned = [command.operation.outputs[0].inline_result for command in sent.commands if command.HasField("operation")]
-        self.assertEqual(sent.kinds, ["reduction", "reduction", "ufunc", "ufunc"])  # the last has the known number in it
+        returned = [
+            command.operation.outputs[0].inline_result for command in sent.commands if command.HasField("operation")
+        ]
+        # The last one contains the known number.
+        self.assertEqual(sent.kinds, ["reduction", "reduction", "ufunc", "ufunc"])
         self.assertEqual(returned, [True, False, True, True])
         self.assertFalse(any(command.HasField("fetch") for command in sent.commands))
-        # It is an array as any other all the same: the service has it when it needs it.
+        # It is still an ordinary array: the service gets it when needed.
         self.same(x / total, np.arange(5.0) / 10)
         self.assertEqual(total.shape, ())
         total += 1
         self.assertEqual(float(total), 11)
         self.assertEqual(total.to_numpy().dtype, np.float64)
-        # A view's is not computed by a command of its own, and an array's place is kept.
+        # A view's number has no separate command, and an array keeps its device.
         self.assertEqual(float(x[3]), 3)
         first, second = st.asarray(7), st.asarray(2)
         self.assertEqual([int(one) for one in divmod(first + 0, second)], [3, 1])
 
-    def test_small_arrays_of_the_host_travel_with_what_reads_them(self):
+    def test_small_host_arrays_travel_in_the_command_that_reads_them(self):
         host = np.arange(1000, dtype=np.float32)
-        for make in (lambda: st.asarray(host) + st.asarray(host), lambda: st.asarray(host) * 2 + st.cos(st.asarray(host))):
+        for make in (
+            lambda: st.asarray(host) + st.asarray(host),
+            lambda: st.asarray(host) * 2 + st.cos(st.asarray(host)),
+        ):
             with Sent(self.session) as sent:
                 values = make().to_numpy()
             self.assertEqual((sent.num_messages, len(sent.kinds)), (1, 1))
@@ -441,7 +447,7 @@ class LazyTest(client_case.ClientCase):
         with self.assertRaises(IndexError):
             self.same(x + wrong, x)
 
-    def test_what_is_held_is_computed_once(self):
+    def test_referenced_value_is_computed_once(self):
         x = st.asarray(np.arange(5.0)) + 0
         np.asarray(x)
         with Sent(self.session) as sent:
@@ -452,7 +458,7 @@ class LazyTest(client_case.ClientCase):
         self.assertEqual(sent.kinds, ["ufunc", "ufunc", "ufunc"])
         self.same(held, np.exp(np.arange(5.0)), rtol=1e-14)
 
-    def test_what_nobody_reads_is_never_sent(self):
+    def test_unread_values_are_never_sent(self):
         with Sent(self.session) as sent:
             st.exp(st.ones(100))
             kept = st.ones(3) + 1
@@ -521,12 +527,12 @@ class LazyTest(client_case.ClientCase):
         line = line_of("this line")
         self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line}")
         self.assertIn(f"lazy_test.py:{line}", str(raised.exception))
-        # The same mistake made elsewhere is told of there, whoever is read first.
+        # The same mistake on another line reports that line, whichever array is read first.
         again = far.to_device("cuda:5")[1:]  # that line
         with self.assertRaises(st.NotFound) as raised:
             (again + x[0]).to_numpy()
         self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line_of('that line')}")
-        # Others go on, and the same error is told again.
+        # Other arrays are unaffected, and a second read reports the same error.
         self.same(x + 1, np.ones(10, np.float32))
         with self.assertRaises(st.NotFound):
             wrong.to_numpy()
@@ -585,8 +591,8 @@ class LazyTest(client_case.ClientCase):
             thread.join()
         self.assertEqual(wrong, [])
 
-    def test_handles_go_before_the_arrays_to_come(self):
-        """A loop that replaces an array needs no memory for a third one."""
+    def test_released_handles_precede_new_arrays(self):
+        """A loop that replaces an array needs memory for two only."""
         x = st.zeros(10)
         x.block_until_ready()
         with Sent(self.session) as sent:
@@ -601,8 +607,8 @@ class LazyTest(client_case.ClientCase):
                 num_in_front += 1
         self.assertGreaterEqual(num_in_front, 1)
 
-    def test_weights_and_inline_uses_are_apart(self):
-        """How often a value of the host travelled is no part of what its readers fuse."""
+    def test_weight_and_inline_uses_are_counted_separately(self):
+        """The number of inline uses of a host value does not count in the weight of its readers."""
         x = st.asarray(np.arange(5.0))
         for i in range(2):
             (x + i).to_numpy()
@@ -662,8 +668,11 @@ class LazyTest(client_case.ClientCase):
 
     @contextlib.contextmanager
     def long_from(self, num_bytes):
-        """Operations that move `num_bytes` are long; each travels alone, however soon it follows another one."""
-        with unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes), unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0):
+        """Operations that move `num_bytes` are long; each travels alone, also right after another one."""
+        with (
+            unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes),
+            unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0),
+        ):
             yield
 
     def matrix(self, n):
@@ -681,10 +690,15 @@ class LazyTest(client_case.ClientCase):
             st.fft.fft(x)
             self.assertEqual(sent.kinds, ["matmul", "reduction", "accumulation", "linalg", "fft"])
             self.assertEqual(sent.num_messages, 5)
-        for ours, numpys in ((product, host @ host), (total, host.sum(0)), (running, host.cumsum(0)), (q, np.linalg.qr(host)[0])):
+        for ours, numpys in (
+            (product, host @ host),
+            (total, host.sum(0)),
+            (running, host.cumsum(0)),
+            (q, np.linalg.qr(host)[0]),
+        ):
             self.same(ours, numpys, rtol=1e-10)
 
-    def test_it_runs_though_nobody_reads(self):
+    def test_long_operation_runs_without_a_read(self):
         x, _ = self.matrix(32)
         with self.long_from(8192):
             product = x @ x
@@ -701,13 +715,17 @@ class LazyTest(client_case.ClientCase):
             self.assertAlmostEqual(float(total), (host @ host).sum())
             self.assertEqual(sent.num_messages, 1)
 
-    def test_products_are_long_by_what_they_compute(self):
+    def test_long_products_are_judged_by_their_arithmetic(self):
         x, host = self.matrix(64)
         moved = 3 * x.nbytes
         with self.long_from(moved + 1), Sent(self.session) as sent:
             product = x @ x
             self.assertEqual(sent.num_messages, 0)
-        with self.long_from(moved + 1), unittest.mock.patch.object(_graph, "_BYTES_PER_PRODUCT", 1), Sent(self.session) as sent:
+        with (
+            self.long_from(moved + 1),
+            unittest.mock.patch.object(_graph, "_BYTES_PER_PRODUCT", 1),
+            Sent(self.session) as sent,
+        ):
             other = x @ x
             st.linalg.inv(x)
             self.assertEqual(sent.kinds, ["matmul", "linalg"])
@@ -720,7 +738,7 @@ class LazyTest(client_case.ClientCase):
             y = (st.exp(x) + x) * 2
             part = y.T[1:]
             self.assertEqual(sent.num_messages, 0)
-            # The sum's elements go with it, in one command; values that only y needs do not.
+            # The sum's command computes its elements; values that only y needs are separate.
             total = st.sum(st.cos(x) * x + 1, axis=0)
             self.assertEqual(sent.num_messages, 0)  # the argument is held as yet
             part_of_total = total[0].to_numpy()
@@ -730,7 +748,7 @@ class LazyTest(client_case.ClientCase):
         self.same(part, ((np.exp(host) + host) * 2).T[1:], rtol=1e-12)
         self.same(total, (np.cos(host) * host + 1).sum(0), rtol=1e-12)
 
-    def test_what_may_yet_be_fused_is_not_parted(self):
+    def test_referenced_fusible_value_is_not_materialised(self):
         x, host = self.matrix(32)
 
         def squares(x):
@@ -745,7 +763,7 @@ class LazyTest(client_case.ClientCase):
             self.assertEqual(sent.kinds, ["reduction"])
 
     def test_reductions_compute_elements_that_nothing_else_reads(self):
-        x, host = self.matrix(96)  # too large for NumPy's part in loops of the host (decision 0043)
+        x, host = self.matrix(96)  # too large for loops on the host (decision 0043)
         y = (x[0] + 0).block_until_ready()
         for reduce in (st.sum, st.prod, st.min, st.max, st.mean, st.any, st.all, st.argmin, st.argmax, st.norm,
                        st.count_nonzero):
@@ -796,7 +814,7 @@ class LazyTest(client_case.ClientCase):
         with self.assertRaisesRegex(st.NotFound, f"lazy_test.py:{line_of('no such device')}"):
             float(total)
 
-    def test_what_is_used_twice_is_looked_at_once(self):
+    def test_shared_inputs_are_visited_once(self):
         # A walk along every path from a result to its inputs would take 2**48 steps.
         x, host = self.matrix(4)
         power = (x / np.abs(np.linalg.eigvals(host)).max()) + 0
@@ -818,7 +836,7 @@ class LazyTest(client_case.ClientCase):
         self.same(rows, host[[5, 3]])
         self.same(every, host[::-1])
 
-    def test_what_was_sent_read_what_was_there(self):
+    def test_sent_operation_reads_values_before_a_later_write(self):
         x, host = self.matrix(32)
         with self.long_from(8192):
             before = x @ x
@@ -829,7 +847,7 @@ class LazyTest(client_case.ClientCase):
         self.same(before, host @ host, rtol=1e-10)
         self.same(after, changed @ changed, rtol=1e-10)
 
-    def test_errors_of_what_was_sent_are_told_by_the_array(self):
+    def test_errors_of_sent_operations_are_raised_by_reads(self):
         x, _ = self.matrix(32)
         with self.long_from(1):
             wrong = x.to_device("cuda:5")  # sent line
@@ -839,7 +857,7 @@ class LazyTest(client_case.ClientCase):
                 one.to_numpy()
             self.assertEqual(raised.exception.origin, f"{os.path.abspath(__file__)}:{line_of('sent line')}")
 
-    def test_a_closed_session_is_told_of_by_the_read(self):
+    def test_read_after_close_raises_cancelled(self):
         with st.connect(self.daemon.address, timeout=120, local=client_case.LOCAL) as session:
             x = st.asarray(np.ones((32, 32)))
         self.assertTrue(session.closed)
@@ -848,7 +866,7 @@ class LazyTest(client_case.ClientCase):
         with self.assertRaises(st.Cancelled):
             product.to_numpy()
 
-    def test_what_no_command_can_be_made_of_is_told_by_each_result(self):
+    def test_failure_to_build_a_command_is_raised_by_each_result(self):
         x, _ = self.matrix(32)
 
         def build(flush, operands, handles, origin):

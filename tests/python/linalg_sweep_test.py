@@ -350,7 +350,7 @@ class Sweep(client_case.ClientCase):
 
     DIRECT = (check_solve, check_inv, check_det, check_cholesky, check_matrix_power, check_norm, check_qr, check_eigh)
     ITERATIVE = (check_svd, check_eig)
-    # The client makes these of others.
+    # The client derives these from others.
     DERIVED = (check_pinv, check_lstsq, check_known)
 
     def run_checks(self, cases):

@@ -1,4 +1,4 @@
-"""Linear algebra beside NumPy; decompositions, which are not unique, by what they must fulfil."""
+"""Linear algebra, compared with NumPy. Decompositions, which are not unique, are tested by their definitions."""
 
 import inspect
 import unittest
@@ -234,13 +234,13 @@ class LinalgTest(client_case.ClientCase):
         ):
             self.same(np.diagonal(st.asarray(x), **options), np.diagonal(x, **options))
             self.same(np.trace(st.asarray(x), **options), np.trace(x, **options), rtol=1e-13)
-        self.same(np.linalg.diagonal(st.asarray(x)), np.linalg.diagonal(x))  # of the last two axes
+        self.same(np.linalg.diagonal(st.asarray(x)), np.linalg.diagonal(x))  # over the last two axes
         for wrong in (lambda m, a: np.trace(a), lambda m, a: np.diagonal(a)):
             with self.assertRaises(ValueError):
                 wrong(st, st.ones(3))
 
     def both(self, name, *arguments, **options):
-        """Ours, by the module and by NumPy's function, beside NumPy's."""
+        """Compares our result, by the module and by NumPy's function, with NumPy's."""
         ours = [st.asarray(one) if isinstance(one, np.ndarray) else one for one in arguments]
         expected = getattr(np.linalg, name)(*arguments, **options)
         for function in (getattr(st.linalg, name), getattr(np.linalg, name)):
@@ -277,7 +277,7 @@ class LinalgTest(client_case.ClientCase):
     def test_keywords(self):
         for dtype in TYPES:
             x, d = self.matrix((2, 4, 3), dtype), self.definite((2, 3, 3), dtype)
-            hermitian = (d - 5 * np.eye(3)).astype(dtype)  # of either sign
+            hermitian = (d - 5 * np.eye(3)).astype(dtype)  # with eigenvalues of either sign
             for options in ({"compute_uv": False}, {"full_matrices": False, "compute_uv": False}):
                 self.both("svd", x, **options)
             self.both("svd", hermitian, hermitian=True, compute_uv=False)
@@ -443,7 +443,7 @@ class LinalgTest(client_case.ClientCase):
                 with self.assertRaises(TypeError):
                     getattr(module.linalg, name)(module.ones((2, 2), dtype=np.float16))
 
-    def test_least_squares_beside_numpys(self):
+    def test_least_squares_equal_numpys(self):
         for shape in ((5, 3), (3, 5), (4, 4), (5, 0), (0, 3)):
             x = self.matrix(shape, np.float64)
             for right in (self.matrix((shape[0],), np.float64), self.matrix((shape[0], 2), np.float64)):
@@ -460,7 +460,7 @@ class LinalgTest(client_case.ClientCase):
         self.near(ours[0], theirs[0])
 
     def test_lists(self):
-        """What NumPy takes for arrays."""
+        """Nested lists, which NumPy accepts as arrays."""
         for name, *arguments in (("inv", [[2, 1], [1, 3]]), ("det", [[2.0, 1.0], [1.0, 3.0]]), ("norm", [3, 4]),
                 ("solve", [[2, 0], [0, 4]], [1, 1]), ("matrix_rank", [[1, 1], [1, 1]]),
                                  ("cross", [1, 2, 3], [4, 5, 6]), ("outer", [1, 2], [3, 4]),

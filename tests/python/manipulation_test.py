@@ -1,4 +1,4 @@
-"""Creation, shapes and indexing, beside NumPy."""
+"""Creation, shapes and indexing, compared with NumPy."""
 
 import warnings
 
@@ -30,7 +30,11 @@ class ManipulationTest(client_case.ClientCase):
             self.same(st.arange(*arguments), np.arange(*arguments))
         self.same(st.arange(100000, dtype=st.float32), np.arange(100000, dtype=np.float32))
         self.same(st.linspace(0, 1, 7), np.linspace(0, 1, 7), rtol=1e-15)
-        self.same(st.linspace(0, 1, 7, endpoint=False, dtype=st.float32), np.linspace(0, 1, 7, endpoint=False, dtype=np.float32), rtol=1e-6)
+        self.same(
+            st.linspace(0, 1, 7, endpoint=False, dtype=st.float32),
+            np.linspace(0, 1, 7, endpoint=False, dtype=np.float32),
+            rtol=1e-6,
+        )
         self.same(st.tril(self.array, k=-1), np.tril(self.host, k=-1))
         self.same(st.triu(self.array), np.triu(self.host))
         for indexing in ("xy", "ij"):
@@ -82,9 +86,12 @@ class ManipulationTest(client_case.ClientCase):
         self.same(array, np.zeros(3))
 
     def test_slices(self):
-        keys = [0, -1, (1, 2), (1, 2, 3), slice(None), slice(1, None), (slice(None), slice(None, None, -1)), (Ellipsis, 2), (Ellipsis, None),
-                (None, 1), (slice(None, None, 2), 1, None, slice(3, 0, -2)), slice(5, 2), (slice(-2, None), slice(-1, -3, -1)), (), Ellipsis,
-                (slice(None), np.int64(1)), (slice(10, None, -1), 0), (0, None, Ellipsis, None, 1)]
+        keys = [
+            0, -1, (1, 2), (1, 2, 3), slice(None), slice(1, None), (slice(None), slice(None, None, -1)),
+            (Ellipsis, 2), (Ellipsis, None), (None, 1), (slice(None, None, 2), 1, None, slice(3, 0, -2)),
+            slice(5, 2), (slice(-2, None), slice(-1, -3, -1)), (), Ellipsis, (slice(None), np.int64(1)),
+            (slice(10, None, -1), 0), (0, None, Ellipsis, None, 1),
+        ]
         on_device = self.array + 0
         for key in keys:
             with self.subTest(key=key):
@@ -98,15 +105,26 @@ class ManipulationTest(client_case.ClientCase):
     def test_views_of_views(self):
         on_device = self.array + 0
         ours, theirs = on_device, self.host
-        for step in (lambda x: x[:, ::-1], lambda x: x.transpose(2, 0, 1) if isinstance(x, np.ndarray) else st.permute_dims(x, (2, 0, 1)),
-                     lambda x: x[1:], lambda x: x.reshape(3, 6), lambda x: x[:, ::2]):
+        for step in (
+            lambda x: x[:, ::-1],
+            lambda x: x.transpose(2, 0, 1) if isinstance(x, np.ndarray) else st.permute_dims(x, (2, 0, 1)),
+            lambda x: x[1:],
+            lambda x: x.reshape(3, 6),
+            lambda x: x[:, ::2],
+        ):
             ours, theirs = step(ours), step(theirs)
             self.same(ours, theirs)
 
     def test_assignment(self):
-        for key, value in ((0, 7), ((slice(None), 1), 2.5), (Ellipsis, 3), ((1, slice(None, None, -1)), np.arange(12).reshape(3, 4)),
-                           ((slice(None), slice(None), slice(None, None, 2)), np.arange(2.0)), ((0, 0, 0), -1),
-                           ((0, 0), np.ones((1, 1, 4)))):
+        for key, value in (
+            (0, 7),
+            ((slice(None), 1), 2.5),
+            (Ellipsis, 3),
+            ((1, slice(None, None, -1)), np.arange(12).reshape(3, 4)),
+            ((slice(None), slice(None), slice(None, None, 2)), np.arange(2.0)),
+            ((0, 0, 0), -1),
+            ((0, 0), np.ones((1, 1, 4))),
+        ):
             array, host = self.array + 0, self.host + 0
             array[key] = value
             host[key] = value
@@ -170,8 +188,13 @@ class ManipulationTest(client_case.ClientCase):
             self.same(ours, theirs)
         for ours, theirs in zip(st.broadcast_arrays(a, a[:, :1]), np.broadcast_arrays(x, x[:, :1])):
             self.same(ours, theirs)
-        for wrong in (lambda: st.reshape(a, (5, 5)), lambda: st.concat([a, a[:, :, :1]]), lambda: st.permute_dims(a, (0, 0, 1)),
-                      lambda: st.squeeze(a, axis=0), lambda: st.broadcast_to(a, (3, 4))):
+        for wrong in (
+            lambda: st.reshape(a, (5, 5)),
+            lambda: st.concat([a, a[:, :, :1]]),
+            lambda: st.permute_dims(a, (0, 0, 1)),
+            lambda: st.squeeze(a, axis=0),
+            lambda: st.broadcast_to(a, (3, 4)),
+        ):
             with self.assertRaises(ValueError):
                 wrong()
 
@@ -207,9 +230,11 @@ class ManipulationTest(client_case.ClientCase):
 
     def test_ravel_shares_elements_where_numpys_does(self):
         views = {
-            "whole": lambda x: x, "steps": lambda x: x[::2], "a column": lambda x: x[:, 0], "backwards": lambda x: x[::-1],
+            "whole": lambda x: x, "steps": lambda x: x[::2], "a column": lambda x: x[:, 0],
+            "backwards": lambda x: x[::-1],
             "reversed elements": lambda x: x[0, 0, ::-1], "transposed": lambda x: x.T, "a plane": lambda x: x[:, :, 1],
-            "a row": lambda x: x[1, 2], "a part": lambda x: x[1:], "turned": lambda x: x[0].T, "axes": lambda x: x[None],
+            "a row": lambda x: x[1, 2], "a part": lambda x: x[1:], "turned": lambda x: x[0].T,
+            "axes": lambda x: x[None],
         }  # fmt: skip
         for name, view in views.items():
             for order in "CFAK":
@@ -238,7 +263,7 @@ class ManipulationTest(client_case.ClientCase):
         ):
             self.assertIsInstance(result, tuple)
 
-    def test_results_that_were_lists(self):
+    def test_results_that_numpy_once_returned_as_lists(self):
         """Versions of the array API before 2025.12 have lists of arrays and devices."""
         x = st.arange(3)
         for version in ("2021.12", "2022.12", "2023.12", "2024.12"):
@@ -274,8 +299,10 @@ class ManipulationTest(client_case.ClientCase):
             "full_like of an array": lambda m, x, order: m.full_like(x, x, order=order),
         }  # fmt: skip
         new = {
-            "zeros": lambda m, order: m.zeros((2, 3), order=order), "ones": lambda m, order: m.ones((2, 3), order=order),
-            "full": lambda m, order: m.full((4, 2, 3), 2, order=order), "number": lambda m, order: m.zeros((), order=order),
+            "zeros": lambda m, order: m.zeros((2, 3), order=order),
+            "ones": lambda m, order: m.ones((2, 3), order=order),
+            "full": lambda m, order: m.full((4, 2, 3), 2, order=order),
+            "number": lambda m, order: m.zeros((), order=order),
             "eye": lambda m, order: m.eye(3, 4, order=order), "vector": lambda m, order: m.ones(3, order=order),
             "list": lambda m, order: m.array([[1.0, 2, 3], [4, 5, 6]], order=order),
             "host": lambda m, order: m.asarray(np.arange(6.0).reshape(2, 3), order=order),

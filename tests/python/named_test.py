@@ -1,4 +1,4 @@
-"""Named arrays, jobs and modules: what outlives a session."""
+"""Resources that outlive a session: named arrays, jobs and modules."""
 
 import io
 import os
@@ -20,7 +20,7 @@ template <class T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by; }
 
 
 class NamedTest(client_case.ClientCase):
-    def test_a_private_daemon_keeps_nothing_and_says_so(self):
+    def test_private_daemon_warns_that_named_arrays_end_with_it(self):
         environment = {
             "STRIDE_DAEMON": client_case.strided(),
             "STRIDE_ADDRESS": "",
@@ -46,7 +46,7 @@ class NamedTest(client_case.ClientCase):
             self.same(loaded, 2 * x)
             loaded[0] = 7
             self.same(st.load(full)[0], np.full(3, 7.0))
-            # No read is kept: another session, and another array of the name, writes the elements.
+            # Reads are not cached: another session, and another array of the name, writes the elements.
             ours, twin = st.load(full), st.load(full)
             self.same(ours[0], np.full(3, 7.0))
             self.same(twin, np.array([[7, 7, 7], [6, 8, 10.0]]))
@@ -65,7 +65,10 @@ class NamedTest(client_case.ClientCase):
         self.same(st.load("weights"), np.zeros((2, 3)))
         st.save("weights", np.ones(3, np.int32), overwrite=True)
         self.same(st.load("weights"), np.ones(3, np.int32))
-        self.assertIn(("tenants/default/arrays/weights", np.dtype(np.int32), (3,)), [(a["name"], a["dtype"], a["shape"]) for a in st.named_arrays()])
+        self.assertIn(
+            ("tenants/default/arrays/weights", np.dtype(np.int32), (3,)),
+            [(a["name"], a["dtype"], a["shape"]) for a in st.named_arrays()],
+        )
         st.delete_array("weights")
         with self.assertRaises(st.NotFound):
             st.load("weights")
@@ -81,7 +84,10 @@ class NamedTest(client_case.ClientCase):
         left, right = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
         st.save("left", left)
         st.save("right", right)
-        job = st.submit(lambda a, b, c: (a @ b * c, st.sum(a)), "left", "right", 2, results=["product", "total"], label="a product", timeout=60)
+        job = st.submit(
+            lambda a, b, c: (a @ b * c, st.sum(a)),
+            "left", "right", 2, results=["product", "total"], label="a product", timeout=60,
+        )
         self.assertIs(job.wait(60), job)
         self.assertEqual((job.state, job.label, job.error), ("SUCCEEDED", "a product", None))
         self.assertEqual(sorted(job.results), ["tenants/default/arrays/product", "tenants/default/arrays/total"])
@@ -107,7 +113,10 @@ class NamedTest(client_case.ClientCase):
             failing.wait(60)
         self.assertEqual(failing.state, "FAILED")
         x = st.ones(3)
-        for wrong in (lambda: st.submit(lambda a: a, x, results=["r"]), lambda: st.submit(lambda a: a + x[0], "left", results=["r"])):
+        for wrong in (
+            lambda: st.submit(lambda a: a, x, results=["r"]),
+            lambda: st.submit(lambda a: a + x[0], "left", results=["r"]),
+        ):
             with self.assertRaises(TypeError):
                 wrong()
         with self.assertRaises(ValueError):

@@ -419,7 +419,7 @@ class JitTest(client_case.ClientCase):
         with self.assertRaises(st.Unimplemented):
             cuda.jit(link=["functions.ptx"])(lambda x: None)
 
-    def test_what_the_host_keeps(self):
+    def test_closure_values_and_constants_are_bound_at_the_first_launch(self):
         """Kernels of a closure see its values at the first launch, arrays of the module as constants."""
         factor = 7
 
@@ -886,7 +886,7 @@ class PythonTest(client_case.ClientCase):
         keep_one[1, 1](out, 2**64 - 1)
         self.assertEqual(out[0], 2**64 - 1)
 
-    def test_functions_without_a_source_say_so(self):
+    def test_function_without_source_raises_with_the_reason(self):
         made = {}
         exec("def f(x):\n    x[0] = 1\n", made)
         with self.assertRaisesRegex(st.ExpressionError, "exec.*linecache"):
@@ -925,7 +925,7 @@ class PythonTest(client_case.ClientCase):
                 with self.assertRaisesRegex(st.StrideError, "trap"):
                     x.copy_to_host()
 
-    def test_what_is_refused_says_where(self):
+    def test_untranslatable_code_raises_with_the_line(self):
         table = {"a": 1}
         ours = st.zeros(3)
         for source, text in (
@@ -1246,7 +1246,7 @@ class RuntimeTest(client_case.ClientCase):
         with cuda.defer_cleanup(), cuda.profiling():
             pass
 
-    def test_what_programs_import_of_numbas_core(self):
+    def test_imports_of_numba_core(self):
         from stride.numba import config
         from stride.numba.core import config as settings
         from stride.numba.core import errors
@@ -1285,7 +1285,7 @@ class RuntimeTest(client_case.ClientCase):
         """
         subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
-    def test_each_public_name_is_there_and_documented(self):
+    def test_each_public_name_exists_and_is_documented(self):
         for module in (
             cuda, cuda.random, cuda.cg, cuda.libdevice, cuda.fp16, cuda.devicearray, st.numba, st.numba.core,
             st.numba.core.config, types, numba_cuda,

@@ -1,5 +1,5 @@
-"""NumPy's functions by name: each beside NumPy's own, over types, shapes, axes, NaN and signed zeros, by position and
-by keyword; and that no public name of NumPy is forgotten."""
+"""NumPy's functions by name: each compared with NumPy's, over types, shapes, axes, NaN and signed zeros, by
+position and by keyword. Also checks that no public name of NumPy is missing."""
 
 import doctest
 import inspect
@@ -46,7 +46,7 @@ def run(expression, names):
 
 
 def read(value):
-    """What is deferred is computed, so that its error comes here."""
+    """Computes deferred values, so that their errors are raised here."""
     if isinstance(value, st.Array):
         value.to_numpy()
     elif isinstance(value, (tuple, list)):
@@ -160,8 +160,8 @@ OF_ORDER = re.compile(r"\.(sort|unique\w*|partition|setdiff1d|setxor1d|union1d|i
 # NumPy 2.5 refuses them; ours, as CuPy's, has them with every NumPy.
 NUMPY = tuple(int(part) for part in np.__version__.split(".")[:2])
 REMOVED_IN_2_5 = {"m.cross([1, 2], [3, 4, 5])"}
-# Where ours differs on purpose: NumPy's error is one of its insides, or its answer is of complex numbers in an order
-# that the service's operation does not have.
+# Intended differences: NumPy's error is internal, or its result orders complex numbers in a way that the
+# service lacks.
 DIFFERENT = {
     ("m.tril(a)", ()), ("m.triu(a, 1)", ()), ("m.polyder(a)", (2, 3)), ("m.polyder(a)", (2, 3, 2)),
 }
@@ -262,7 +262,13 @@ class NamesTest(NamesCase):
     def test_strided_layouts_are_copies_for_reading(self):
         values = np.arange(12.0).reshape(3, 4)
         for array, host in ((st.asarray(values), values), (st.asarray(values).T.copy(), values.T.copy())):
-            for shape, strides in (((2, 2, 2), (8, 16, 8)), ((4,), (24,)), ((5, 2), (0, 8)), ((0, 3), (8, 8)), ((), ())):
+            for shape, strides in (
+                ((2, 2, 2), (8, 16, 8)),
+                ((4,), (24,)),
+                ((5, 2), (0, 8)),
+                ((0, 3), (8, 8)),
+                ((), ()),
+            ):
                 ours = st.lib.stride_tricks.as_strided(array, shape, strides)
                 self.same(ours, np.lib.stride_tricks.as_strided(host, shape, strides))
                 self.assertFalse(ours.flags.writeable)
@@ -297,9 +303,9 @@ class NamesTest(NamesCase):
 
 
 class ClosedTest(NamesCase):
-    """No public name of NumPy is forgotten, and what is there is documented."""
+    """Every public name of NumPy is present or refused, and those present are documented."""
 
-    def test_every_name_is_there_or_refused(self):
+    def test_every_name_exists_or_is_refused(self):
         public = {name for name in dir(np) if not name.startswith("_")}
         there = {name for name in public if name in _numpy_names._MODULES or hasattr(st, name)}
         forgotten = public - there - set(_numpy_names.REFUSED)
@@ -427,12 +433,12 @@ class ClosedTest(NamesCase):
                 try:
                     call()
                 except TypeError:
-                    self.assertEqual(name, "numpy.isnat")  # NumPy's own answer for numbers
+                    self.assertEqual(name, "numpy.isnat")  # NumPy's result for numbers
                 self.assertEqual([one.category for one in caught], [st.DownloadWarning])
                 self.assertEqual((caught[0].filename, caught[0].lineno), (__file__, call.__code__.co_firstlineno))
                 self.assertIn(name.rpartition(".")[2], str(caught[0].message))
 
-    def test_missing_names_say_what_to_use(self):
+    def test_missing_names_raise_with_the_alternative(self):
         for name in _numpy_names.REFUSED:
             with self.assertRaisesRegex(AttributeError, rf"stride has no '{name}'.*(\buse\b|write|x\.flat|numpy\.)"):
                 getattr(st, name)
@@ -449,7 +455,7 @@ class ClosedTest(NamesCase):
             with self.assertRaisesRegex(AttributeError, f"module 'stride.{module}' has no attribute 'invented'"):
                 getattr(st, module).invented
 
-    def test_what_would_write_a_downloaded_array_is_refused(self):
+    def test_write_to_a_downloaded_array_is_refused(self):
         table = _numpy_protocol._table()
         ours = table.pop(np.fill_diagonal)
         self.addCleanup(table.__setitem__, np.fill_diagonal, ours)
@@ -474,7 +480,7 @@ class ClosedTest(NamesCase):
         with self.assertRaises(st.DataTypeMismatch):
             st.genfromtxt(["a 1"], dtype=None, encoding="utf-8")
 
-    def test_what_is_refused(self):
+    def test_unsupported_arguments_are_refused(self):
         x = st.ones(2)
         for call in (
             lambda: st.array(x, subok=True),
@@ -527,7 +533,7 @@ class ClosedTest(NamesCase):
                 st.unwrap(x),
                 st.choose(st.arange(3) + 0, [1, 2, 3]),
             ]
-        # Long chains are sent as they are recorded; nothing comes back.
+        # Long chains are sent as they are recorded, without a read.
         read = [
             one
             for one in sent.commands
@@ -565,7 +571,7 @@ class ClosedTest(NamesCase):
     def test_a_buffer_of_an_array(self):
         np.testing.assert_array_equal(st.ndarray((2,), buffer=st.array([1, 2, 3]), offset=8, dtype=int), [2, 3])
 
-    def test_vectorize_of_what_is_not_translated(self):
+    def test_vectorize_of_an_untranslatable_function(self):
         values = {0.1: 5, 0.5: 6, 1.0: 7}
         calls = []
 

@@ -1,5 +1,5 @@
-"""Rules that many of NumPy's functions share: words and numbers of options, types of numbers, negative zeros. Each is
-asked of both libraries, by one text."""
+"""Rules that many of NumPy's functions share: words and numbers of options, types of numbers, negative zeros.
+Both libraries evaluate the same text."""
 
 import inspect
 import math
@@ -76,7 +76,7 @@ WORDS = {
     ("sort", "table", "x", None): ("np.isin(X([1, 2]), X([1]), kind={})",),
 }
 
-# Numbers of Python have no type of their own, NumPy's have one, and a float64 is also one of Python's.
+# Python's numbers are weak, NumPy's have a type, and a float64 is also a Python float.
 NUMBERS = (
     "np.isclose(X(F4([1, 1.1])), {}, rtol=0, atol=1e-9)",
     "np.isclose({}, X(F4([1, 1.1])), rtol=0, atol=1e-9)",
@@ -187,7 +187,7 @@ KEYWORDS = (
     "np.asarray(a=X(A))",
 )
 
-# What raises where a kind of floating-point error is to be raised.
+# Expressions that raise where a kind of floating-point error is set to raise.
 FLOAT_ERRORS = (
     "1 / z", "np.log(z)", "np.sqrt(z - 1)", "np.exp(z * 1000)", "np.exp(z * -1000 - 1000)", "z * 1e308 * 10",
     "np.sum(z * 1e308 + 1.7e308)", "np.divmod(z, 0)[0]", "np.power(z, -1.0)", "(z / 1).astype('i4')",
@@ -212,7 +212,7 @@ SLICES = (
 
 class NumpyRules(client_case.ClientCase):
     def _asked(self, text: str, library, **names):
-        """What the text gives, or the error."""
+        """The value of the text, or its error."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -259,7 +259,7 @@ class NumpyRules(client_case.ClientCase):
         for text in KEYWORDS:
             self._alike(text, 1e-6, A=rng.random((2, 3, 4)), V=rng.random(4))
 
-    def test_every_keyword_of_numpys_is_there(self):
+    def test_every_keyword_of_numpy_is_accepted(self):
         elementwise = {"out", "where", "casting", "order", "dtype", "subok", "signature"}
         products = elementwise - {"where"} | {"axes", "axis", "keepdims"}
         spaces = ((np, st), (np.linalg, st.linalg), (np.fft, st.fft), (np.random, st.random))
@@ -287,9 +287,11 @@ class NumpyRules(client_case.ClientCase):
                 num_checked += 1
         self.assertGreater(num_checked, 450)
 
-    def test_floating_point_errors_that_are_asked_for(self):
+    def test_floating_point_errors_that_are_set_to_raise(self):
         z = {library: library.asarray([0.0, 1.0]) for library in (np, st)}
-        for modes in ("all='raise'", "divide='raise'", "over='raise'", "invalid='raise'", "under='raise'", "all='ignore'"):
+        for modes in (
+            "all='raise'", "divide='raise'", "over='raise'", "invalid='raise'", "under='raise'", "all='ignore'",
+        ):
             for text in FLOAT_ERRORS:
                 with self.subTest(modes=modes, text=text):
                     found = []
@@ -320,7 +322,7 @@ class NumpyRules(client_case.ClientCase):
         st.seterr(**before)
         with client_case.Sent(self.session) as sent:
             1 / (z[st] + 1)  # noqa: B018
-        self.assertEqual(sent.num_messages, 0)  # nothing is read where nothing was asked for
+        self.assertEqual(sent.num_messages, 0)  # without explicit treatment nothing is read
 
     def test_warnings_of_slices(self):
         for text in SLICES:
@@ -345,7 +347,7 @@ class NumpyRules(client_case.ClientCase):
         for place, (ours, theirs) in enumerate(zip(seen[st], seen[np])):
             self.assertEqual(ours, theirs, f"after write {place}")
 
-    def test_what_is_written_into_a_part_that_the_service_wrote(self):
+    def test_write_into_a_part_of_a_service_result(self):
         z = st.array([1 + 2j, 3 + 4j]) * 1
         z.real[...] = st.arange(2.0) * 1
         self.same(z, np.array([2j, 1 + 4j]))

@@ -28,7 +28,8 @@ class OpCase(NamedTuple):
 
 
 def _far(actual, want, size, ulp, rest=0.0):
-    """Equal to the bit where no unit is allowed, but for NaN's payload; else at most so many units in the last place of `size`."""
+    """Equal bits, except NaN's payload, if no unit is allowed; else within this many units in the last place
+    of `size`."""
     both_nan = np.isnan(actual) & np.isnan(want)
     same = (actual == want) & (np.signbit(actual) == np.signbit(want))
     if ulp == 0:

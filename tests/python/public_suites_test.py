@@ -1,4 +1,4 @@
-"""The runners of public programs: they notice what differs from NumPy, and what stops."""
+"""The runners of public programs report differences from NumPy and failures."""
 
 import ast
 import json
@@ -103,7 +103,7 @@ class PublicSuitesTest(client_case.ClientCase):
             found.update({one["program"]: one for one in json.loads(result.read_text())})
         self.assertEqual({name: one["outcome"] for name, one in found.items()}, OUTCOMES)
         self.assertEqual(code, 1)
-        stops = found["stops.py"]["problems"]  # what follows from the first statement that stops is not counted
+        stops = found["stops.py"]["problems"]  # consequences of the first failed statement are not counted
         self.assertEqual([kind for kind, *_ in stops], ["error", "error"])
         self.assertIn("y: values differ", found["differs.py"]["problems"][0][1])
         self.assertEqual([found[name]["statements"] for name in ("text.md", "cells.md")], [3, 3])

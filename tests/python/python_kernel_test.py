@@ -1,4 +1,5 @@
-"""Kernels, elementwise functions and generalised ufuncs written in Python, beside the same functions run by Python itself."""
+"""Kernels, elementwise functions and generalised ufuncs written in Python, compared with the same functions
+run by Python."""
 
 import math
 import unittest
@@ -294,7 +295,10 @@ class PythonKernelTest(client_case.ClientCase):
     def test_a_function_that_is_called(self):
         image = st.zeros((16, 24), dtype=st.int32)
         mandelbrot[(2, 3), (8, 8)](-2.0, 0.125, image, 50)
-        expected = [[mandelbrot_steps(-2.0 + 0.125 * column, 0.125 * row - 1.0, 50) for column in range(24)] for row in range(16)]
+        expected = [
+            [mandelbrot_steps(-2.0 + 0.125 * column, 0.125 * row - 1.0, 50) for column in range(24)]
+            for row in range(16)
+        ]
         self.same(image, np.array(expected, np.int32))
 
     def run_by_python(self, a, b, width, function):
@@ -311,16 +315,28 @@ class PythonKernelTest(client_case.ClientCase):
 
         def by_python(x, y, row):
             x, y = float(x), float(y)
-            row[:] = [x + y, x - y, x * y, x / y, x // y, x % y, -x if x < y else x, x**3 + abs(y)**0.5, min(x, y, 2) + max(x, y), x < y < 5 or not x == y,
-                      math.floor(x) + int(y) + bool(x), x**2, round(x) + a[-1]]
+            row[:] = [
+                x + y, x - y, x * y, x / y, x // y, x % y,
+                -x if x < y else x,
+                x**3 + abs(y) ** 0.5, min(x, y, 2) + max(x, y), x < y < 5 or not x == y,
+                math.floor(x) + int(y) + bool(x), x**2, round(x) + a[-1],
+            ]
 
         self.same(out, self.run_by_python(a, b, 13, by_python), rtol=1e-15)
         for dtype in (np.int32, np.int64, np.int16):
             a, b = np.array([7, -7, 100, 0], dtype), np.array([3, 3, -9, 5], dtype)
             out = st.zeros((4, 10), dtype=st.int64)
             all_integers[1, 32](st.asarray(a), st.asarray(b), out)
-            expected = [[int(v) for v in (x & y, x | y, x ^ y, x << (y & 3), x >> (y & 3), ~x, x // y, x % y, x**2, abs(x) if x else 7)]
-                        for x, y in zip(a.tolist(), b.tolist())]
+            expected = [
+                [
+                    int(v)
+                    for v in (
+                        x & y, x | y, x ^ y, x << (y & 3), x >> (y & 3), ~x, x // y, x % y, x**2,
+                        abs(x) if x else 7,
+                    )
+                ]
+                for x, y in zip(a.tolist(), b.tolist())
+            ]
             self.same(out, np.array(expected))
 
     def test_loops(self):
@@ -331,8 +347,11 @@ class PythonKernelTest(client_case.ClientCase):
         self.same(out, expected)
 
     def test_functions_of_math(self):
-        names = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "atanh", "exp", "expm1", "log", "log2", "log10", "log1p",
-                 "sqrt", "erf", "erfc", "gamma", "lgamma", "fabs", "floor", "ceil", "trunc", "isnan", "isinf"]
+        names = [
+            "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "atanh", "exp",
+            "expm1", "log", "log2", "log10", "log1p", "sqrt", "erf", "erfc", "gamma", "lgamma", "fabs", "floor",
+            "ceil", "trunc", "isnan", "isinf",
+        ]
         x = np.array([0.125, 0.5, 0.75])
         for name in names:
             function = getattr(math, name)
@@ -344,7 +363,9 @@ class PythonKernelTest(client_case.ClientCase):
 
             out = st.zeros(3)
             apply[1, 3](st.asarray(x), out)
-            np.testing.assert_allclose(np.asarray(out), [float(function(one)) for one in x.tolist()], rtol=2e-15, err_msg=name)
+            np.testing.assert_allclose(
+                np.asarray(out), [float(function(one)) for one in x.tolist()], rtol=2e-15, err_msg=name
+            )
 
         @st.kernel
         def two(x, y, out):
@@ -355,7 +376,9 @@ class PythonKernelTest(client_case.ClientCase):
 
         out = st.zeros((3, 3))
         two[1, 3](st.asarray(x), st.ones(3), out)
-        np.testing.assert_allclose(np.asarray(out), np.stack([np.arctan2(x, 1), np.hypot(x, 1), np.full(3, np.pi)], 1), rtol=1e-15)
+        np.testing.assert_allclose(
+            np.asarray(out), np.stack([np.arctan2(x, 1), np.hypot(x, 1), np.full(3, np.pi)], 1), rtol=1e-15
+        )
 
     def refused(self, function, text, *arguments):
         with self.assertRaisesRegex(st.ExpressionError, text) as raised:
@@ -363,7 +386,7 @@ class PythonKernelTest(client_case.ClientCase):
         self.assertRegex(str(raised.exception), r"python_kernel_test\.py:\d+: ")
         return int(str(raised.exception).split("python_kernel_test.py:")[1].split(":")[0])
 
-    def test_what_is_outside_the_subset(self):
+    def test_code_outside_the_subset_is_refused(self):
         def with_try(x):
             try:
                 x[0] = 1
@@ -470,7 +493,9 @@ class PythonKernelTest(client_case.ClientCase):
         self.same(matvec(st.asarray(a), st.asarray(x)), a @ x, rtol=1e-14)
         many = rng.random((2, 1, 4))
         self.same(matvec(a, st.asarray(many)), (a @ many[..., None])[..., 0], rtol=1e-14)
-        self.same(matvec(st.asarray(a)[::2, ::-1], x.astype(np.float32)), a[::2, ::-1] @ x.astype(np.float32), rtol=1e-14)
+        self.same(
+            matvec(st.asarray(a)[::2, ::-1], x.astype(np.float32)), a[::2, ::-1] @ x.astype(np.float32), rtol=1e-14
+        )
         self.same(shifted(st.arange(3), 2), [2, 3, 4])
         self.same(shifted(st.arange(3), np.array([[1], [2]])), [[[1, 2, 3]], [[2, 3, 4]]])
         self.same(shifted(st.arange(3.0), 2), [2.0, 3.0, 4.0])

@@ -55,14 +55,14 @@ def running(density, x):
 
 
 def of_positive(log_density):
-    """Of a density on positive numbers, integrated over their logarithms."""
+    """The distribution function of a density on positive numbers, integrated over their logarithms."""
     y = np.log(POSITIVE)
     inner = running(np.exp(log_density(POSITIVE) + y), y)
     return lambda x: inner(np.log(np.maximum(x, 1e-300)))
 
 
 def of_real(log_density):
-    """Of a density on all numbers, integrated over their inverse hyperbolic sines."""
+    """The distribution function of a density on all numbers, integrated over their inverse hyperbolic sines."""
     y = np.linspace(-30, 30, 400_001)
     x = np.sinh(y)
     inner = running(np.exp(log_density(x)) * np.cosh(y), y)
@@ -299,7 +299,7 @@ class RandomTest(client_case.ClientCase):
                 st.random.Generator(**wrong)
 
     def test_continuous_distributions(self):
-        """Kolmogorov's and Smirnov's statistic beside the distribution function; above 2 it is once in 1,500
+        """The Kolmogorov-Smirnov statistic against the distribution function. It exceeds 2 in one of 1,500
         samples."""
         n = 50_000
         for number, (name, arguments, function) in enumerate(CONTINUOUS):
@@ -369,7 +369,10 @@ class RandomTest(client_case.ClientCase):
     def test_parameters_below_the_normal_range(self):
         n = 4000
         rng = st.random.Generator(6)
-        for a, b in ((5e-324, 5e-324), (1e-310, 1e-310), (1e-310, 3e-310), (1e-308, 1e-308), (1e-310, 1.0), (2.0, 1e-320)):
+        for a, b in (
+            (5e-324, 5e-324), (1e-310, 1e-310), (1e-310, 3e-310), (1e-308, 1e-308), (1e-310, 1.0),
+            (2.0, 1e-320),
+        ):
             with self.subTest(a=a, b=b):
                 values = rng.beta(a, b, n).to_numpy()
                 self.assertTrue(((values == 0) | (values == 1)).all())
@@ -496,7 +499,7 @@ class RandomTest(client_case.ClientCase):
         self.assertGreater(float(view[0]), 0)
 
     def test_errors_are_numpys(self):
-        """What NumPy refuses is refused, by the same kind of error, and what it takes is taken."""
+        """Arguments that NumPy refuses raise the same kind of error; arguments that NumPy accepts are accepted."""
         ours, theirs = st.random.Generator(1), np.random.default_rng(1)
         for name, arguments in EDGES:
             with self.subTest(name=name, arguments=arguments):
@@ -676,7 +679,7 @@ class RandomTest(client_case.ClientCase):
         self.assertLess(((seen[seen > 0] - 100.0) ** 2 / 100).sum(), 20.5)  # once in a thousand
 
     def test_numbers_drawn_one_by_one(self):
-        """What is read ahead are the numbers that each call makes by itself, in fewer messages."""
+        """Numbers that are read ahead equal those of single calls, with fewer messages."""
         for generator in ("philox", "threefry"):
             for name, arguments in (("random", ()), ("random", (None, np.float32)), ("standard_normal", ()),
                                     ("uniform", (2.0, 3.0)), ("normal", (2.0, 3.0)), ("integers", (5, 90)),
@@ -702,12 +705,14 @@ class RandomTest(client_case.ClientCase):
         values = [float(rng.random()) for _ in range(5)]
         rng.bit_generator.state = state
         self.assertEqual([float(rng.random()) for _ in range(5)], values)
-        for scale in range(1, 200):  # ever new kinds
+        for scale in range(1, 200):  # a new kind each time
             rng.gamma(2.0 + scale)
         rng, alone = st.random.Generator(4), st.random.Generator(4)
         alone._ahead.number = lambda kind, state, single, *_: single()
         with client_case.Sent(self.session) as sent:  # other parameters each time read the same words
-            values = [(rng.integers(-i, i + 1), rng.uniform(-i, 2.0 * i), rng.normal(i, 1.0 + i)) for i in range(1, 200)]
+            values = [
+                (rng.integers(-i, i + 1), rng.uniform(-i, 2.0 * i), rng.normal(i, 1.0 + i)) for i in range(1, 200)
+            ]
         self.assertLess(sent.num_messages, 8)
         for i, ours in enumerate(values, 1):
             expected = alone.integers(-i, i + 1), alone.uniform(-i, 2.0 * i), alone.normal(i, 1.0 + i)

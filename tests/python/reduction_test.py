@@ -1,4 +1,4 @@
-"""Reductions and matrix products, beside NumPy."""
+"""Reductions and matrix products, compared with NumPy."""
 
 import pickle
 import warnings
@@ -29,7 +29,13 @@ class ReductionTest(client_case.ClientCase):
             host = self.values(dtype)
             for axis in (None, 0, -1, (0, 2), ()):
                 for keepdims in (False, True):
-                    for name in ("sum", "any", "all", *(() if dtype.kind == "b" else ("mean",)), *(("min", "max") if dtype.kind != "c" else ())):
+                    for name in (
+                        "sum",
+                        "any",
+                        "all",
+                        *(() if dtype.kind == "b" else ("mean",)),
+                        *(("min", "max") if dtype.kind != "c" else ()),
+                    ):
                         self.check(name, host, axis=axis, keepdims=keepdims)
             self.check("prod", host[:, :1, :1] + host.dtype.type(1), axis=0)
 
@@ -90,20 +96,41 @@ class ReductionTest(client_case.ClientCase):
         self.check("sum", np.array([1.5, 2.5]), dtype=np.int64)
         self.assertEqual(int(st.sum(st.arange(100000))), 4999950000)
 
-    def test_none_is_taken_for_another(self):
-        # Operations are copies of such as were made before: these differ in one thing each, and all are recorded before the first is sent.
+    def test_cached_operations_are_not_confused(self):
+        # Operations are copies of cached ones: these differ in one field each, and all are recorded before
+        # the first is sent.
         hosts = [self.values(np.dtype(np.int32), (2, 3)) + i for i in range(2)]
         arrays = [st.asarray(host) + 0 for host in hosts]
-        asked = [(name, kwargs) for name in ("sum", "prod", "max", "min", "any", "all", "count_nonzero")
-                 for kwargs in ({}, {"axis": 0}, {"axis": 1}, {"axis": (0, 1), "keepdims": True}, {"axis": 1, "keepdims": True})]
-        asked += [(name, {"dtype": dtype, **more}) for name in ("sum", "prod") for dtype in (np.int8, np.int32, np.float64)
-                  for more in ({}, {"initial": 3}, {"where": hosts[0] > 2})]
+        asked = [
+            (name, kwargs)
+            for name in ("sum", "prod", "max", "min", "any", "all", "count_nonzero")
+            for kwargs in (
+                {},
+                {"axis": 0},
+                {"axis": 1},
+                {"axis": (0, 1), "keepdims": True},
+                {"axis": 1, "keepdims": True},
+            )
+        ]
+        asked += [
+            (name, {"dtype": dtype, **more})
+            for name in ("sum", "prod")
+            for dtype in (np.int8, np.int32, np.float64)
+            for more in ({}, {"initial": 3}, {"where": hosts[0] > 2})
+        ]
         asked += [(name, {"axis": 0, "initial": 1}) for name in ("sum", "max")]
-        reduced = [(getattr(np, name).reduce, getattr(st, name).reduce, kwargs) for name in ("add", "multiply", "maximum")
-                   for kwargs in ({}, {"axis": 1}, {"keepdims": True})]
+        reduced = [
+            (getattr(np, name).reduce, getattr(st, name).reduce, kwargs)
+            for name in ("add", "multiply", "maximum")
+            for kwargs in ({}, {"axis": 1}, {"keepdims": True})
+        ]
         reduced += [(getattr(np, name), getattr(st, name), kwargs) for name, kwargs in asked]
         for _ in range(2):
-            pending = [(theirs(host, **kwargs), ours(x, **kwargs), (theirs, kwargs)) for theirs, ours, kwargs in reduced for host, x in zip(hosts, arrays)]
+            pending = [
+                (theirs(host, **kwargs), ours(x, **kwargs), (theirs, kwargs))
+                for theirs, ours, kwargs in reduced
+                for host, x in zip(hosts, arrays)
+            ]
             for expected, ours, which in reversed(pending):
                 with self.subTest(which=which):
                     self.same(ours, expected)
@@ -128,8 +155,10 @@ class ReductionTest(client_case.ClientCase):
 
     def test_matmul(self):
         random = np.random.default_rng(1)
-        for left, right in (((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 1, 2, 3), (2, 3, 4)),
-                            ((0, 3), (3, 2)), ((2, 0), (0, 3))):
+        for left, right in (
+            ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+            ((5, 1, 2, 3), (2, 3, 4)), ((0, 3), (3, 2)), ((2, 0), (0, 3)),
+        ):
             for dtype in (st.float32, st.float64, st.complex64, st.int32, st.uint8):
                 x, y = ((random.integers(0, 9, shape)).astype(dtype) for shape in (left, right))
                 with self.subTest(left=left, right=right, dtype=dtype):
@@ -145,9 +174,22 @@ class ReductionTest(client_case.ClientCase):
         z = x + 1j * y
         self.same(st.vecdot(st.asarray(x), st.asarray(y)), np.vecdot(x, y), rtol=1e-12)
         self.same(st.vecdot(st.asarray(z), st.asarray(x + 0j), axis=-2), np.vecdot(z, x + 0j, axis=-2), rtol=1e-12)
-        self.same(st.tensordot(st.asarray(x), st.asarray(y), axes=((0, 2), (0, 2))), np.tensordot(x, y, axes=((0, 2), (0, 2))), rtol=1e-12)
-        self.same(st.tensordot(st.asarray(x[0]), st.asarray(y[0].T), axes=1), np.tensordot(x[0], y[0].T, axes=1), rtol=1e-12, atol=1e-12)
-        self.same(st.tensordot(st.asarray(x[0, 0]), st.asarray(y[0, 0]), axes=0), np.tensordot(x[0, 0], y[0, 0], axes=0), rtol=1e-12)
+        self.same(
+            st.tensordot(st.asarray(x), st.asarray(y), axes=((0, 2), (0, 2))),
+            np.tensordot(x, y, axes=((0, 2), (0, 2))),
+            rtol=1e-12,
+        )
+        self.same(
+            st.tensordot(st.asarray(x[0]), st.asarray(y[0].T), axes=1),
+            np.tensordot(x[0], y[0].T, axes=1),
+            rtol=1e-12,
+            atol=1e-12,
+        )
+        self.same(
+            st.tensordot(st.asarray(x[0, 0]), st.asarray(y[0, 0]), axes=0),
+            np.tensordot(x[0, 0], y[0, 0], axes=0),
+            rtol=1e-12,
+        )
 
     def test_axes_of_numbers(self):
         ours, theirs = st.asarray(3.0), np.array(3.0)
@@ -162,7 +204,7 @@ class ReductionTest(client_case.ClientCase):
         self.same(st.squeeze(ours, axis=0), np.squeeze(theirs, axis=0))
         self.same(st.take(ours, 0, axis=0), np.take(theirs, 0, axis=0))
 
-    def test_axes_that_are_not_there(self):
+    def test_invalid_axes_raise(self):
         x = st.ones((2, 3))
         for use in (
             lambda: st.sum(x, axis=2),

@@ -1,4 +1,4 @@
-"""Memory shared with the daemon: used by itself, kept out of the way where it cannot be."""
+"""Memory shared with the daemon: used automatically where it is available."""
 
 import gc
 import threading
@@ -33,7 +33,7 @@ class RegionTest(client_case.ClientCase):
         back = np.asarray(self.array(values))
         np.testing.assert_array_equal(back, values)
 
-    def test_large_arrays_travel_by_it(self):
+    def test_large_arrays_travel_through_a_region(self):
         random = np.random.default_rng(1)
         for size in (2 * MIB, 2 * MIB + 1, 5 * MIB + 3, 8 * MIB, 9 * MIB, 37 * MIB + 11, 150 * MIB + 77):
             self.round_trip(random.integers(0, 256, size, np.uint8))
@@ -46,14 +46,14 @@ class RegionTest(client_case.ClientCase):
         self.round_trip(np.arange(50 * MIB + 1, dtype=np.int64))
         self.assertIsNotNone(self.own._shared._bounce)
 
-    def test_small_arrays_do_not(self):
+    def test_small_arrays_travel_in_messages(self):
         least = _shared.MIN_LOCAL_BYTES if client_case.LOCAL else _shared.MIN_BYTES
         self.round_trip(np.arange(least - 1, dtype=np.uint8))
         self.assertIsNone(self.own._shared._bounce)
         self.round_trip(np.arange(least, dtype=np.uint8))
         region = self.own._shared._bounce
         self.assertLess(region.size, 8 * MIB)
-        # Once it is there, others do too where a call costs little.
+        # Smaller arrays also use an existing region where a call is cheap.
         uploads = []
         put = _transfer._put_shared
         with mock.patch.object(_transfer, "_put_shared", lambda *arguments: (uploads.append(1), put(*arguments))):
@@ -85,7 +85,7 @@ class RegionTest(client_case.ClientCase):
             thread.join()
         self.assertEqual(errors, [])
 
-    def test_arrays_of_ones_own(self):
+    def test_arrays_in_shared_memory(self):
         values = self.own.empty_shared((3, MIB), np.float64)
         self.assertEqual((values.shape, values.dtype, float(values.sum())), ((3, MIB), np.float64, 0.0))
         values[:] = np.arange(3 * MIB).reshape(3, MIB)
@@ -96,7 +96,7 @@ class RegionTest(client_case.ClientCase):
         self.assertEqual(values[2, 5], 2 * MIB + 5)
         values[0, 0] = 7
 
-    def test_what_nobody_holds_goes(self):
+    def test_unreferenced_region_is_deleted(self):
         values = self.own.empty_shared(MIB, np.uint8)
         name = next(iter(self.own._shared.arrays._lent))
         del values
@@ -115,7 +115,7 @@ class RegionTest(client_case.ClientCase):
         with self.assertRaises(st.ResourceExhausted):
             self.own.empty_shared(1 << 45, np.uint8)
 
-    def test_a_region_that_is_gone_is_made_again(self):
+    def test_lost_region_is_created_again(self):
         values = np.random.default_rng(2).integers(0, 256, 3 * MIB, np.uint8)
         self.round_trip(values)
         shared = self.own._shared
@@ -131,7 +131,7 @@ class RegionTest(client_case.ClientCase):
         self.assertIsNone(self.own._shared._bounce)
         self.assertGreater(self.own._shared._next_try, 0)
 
-    def test_an_interrupted_upload_tells_why(self):
+    def test_interrupted_upload_raises_the_interrupt(self):
         for kind in (ValueError, KeyboardInterrupt):
             def stop(done, total):
                 raise kind("enough")
@@ -141,7 +141,7 @@ class RegionTest(client_case.ClientCase):
             self.assertIsNone(self.own._shared._bounce)
         self.round_trip(np.full(9 * MIB, 3, np.uint8))
 
-    def test_an_interrupted_transfer_gives_its_region_up(self):
+    def test_interrupted_transfer_abandons_its_region(self):
         values = np.zeros(64 * MIB, np.uint8)
         array = self.array(values)
         region = self.own._shared._bounce
@@ -149,7 +149,10 @@ class RegionTest(client_case.ClientCase):
         def stop(done, total):
             raise KeyboardInterrupt
 
-        with self.assertRaises(KeyboardInterrupt), mock.patch.object(_shared.SharedMemory, "receive", return_value=None):
+        with (
+            self.assertRaises(KeyboardInterrupt),
+            mock.patch.object(_shared.SharedMemory, "receive", return_value=None),
+        ):
             self.own._read(array._node, stop)
         self.assertIsNot(self.own._shared._bounce, region)
         self.round_trip(np.full(9 * MIB, 3, np.uint8))

@@ -1,4 +1,4 @@
-"""Large results lie in memory that the daemon shares: whose it is, for how long, and when it is another array's."""
+"""Large results in memory that the daemon shares: its owner, lifetime and reuse."""
 
 import gc
 import os
@@ -21,7 +21,9 @@ MIB = 1 << 20
 class ResultTest(client_case.ClientCase):
     def setUp(self):
         self.own = self.connect(self.daemon)
-        pays = mock.patch.object(_region_pool.RegionPool, "_pays", lambda pool, size: len(pool._lent) < _region_pool.MAX_REGIONS)
+        pays = mock.patch.object(
+            _region_pool.RegionPool, "_pays", lambda pool, size: len(pool._lent) < _region_pool.MAX_REGIONS
+        )
         pays.start()
         self.addCleanup(pays.stop)
 
@@ -35,7 +37,7 @@ class ResultTest(client_case.ClientCase):
             return st.asarray(values, **options)
 
     def place(self, values):
-        """The region that they lie in, and where."""
+        """The region that contains the values, and their offset."""
         return self.own._shared.arrays.find(address_of(values), values.nbytes)
 
     def filled(self, value, size=3 * MIB):
@@ -44,12 +46,16 @@ class ResultTest(client_case.ClientCase):
     def idle(self):
         return [region.name for region in self.own._shared.arrays._idle]
 
-    def test_a_large_result_lies_in_a_region_and_is_ones_own(self):
+    def test_large_result_is_in_a_region_and_writable(self):
         values = np.random.default_rng(1).random((600, 1000))
         array = self.array(values)
         # np.array copies what the array interface gives into memory of its own.
-        for in_region, read in ((True, array.to_numpy), (True, lambda: np.asarray(array)), (False, lambda: np.array(array)),
-                                (True, lambda: np.from_dlpack(array))):
+        for in_region, read in (
+            (True, array.to_numpy),
+            (True, lambda: np.asarray(array)),
+            (False, lambda: np.array(array)),
+            (True, lambda: np.from_dlpack(array)),
+        ):
             got = read()
             np.testing.assert_array_equal(got, values)
             self.assertEqual(self.place(got) is not None, in_region)
@@ -67,7 +73,7 @@ class ResultTest(client_case.ClientCase):
         got = np.asarray(self.array(values), dtype=np.float64)
         np.testing.assert_array_equal(got, values.astype(np.float64))
 
-    def test_what_the_daemon_has_accepted_is_read_without_commands(self):
+    def test_accepted_array_is_read_without_commands(self):
         array = self.filled(1)
         with client_case.Sent(self.own) as sent:
             self.assertTrue((array.to_numpy() == 1).all())
@@ -84,7 +90,7 @@ class ResultTest(client_case.ClientCase):
                 wrong.to_numpy()
             self.assertIn("result_test.py", raised.exception.origin)
 
-    def test_what_is_not_copied_needs_no_threads(self):
+    def test_read_without_a_copy_uses_no_helper_threads(self):
         self.own._shared._callers._num_threads = 4
         values = np.random.default_rng(4).integers(0, 256, 40 * MIB, np.uint8)
         array = self.array(values)
@@ -93,12 +99,12 @@ class ResultTest(client_case.ClientCase):
             np.testing.assert_array_equal(got, values)
             np.testing.assert_array_equal(self.array(got).to_numpy(), values)
 
-    def test_small_ones_do_not(self):
+    def test_small_result_is_in_ordinary_memory(self):
         got = self.filled(1, _shared.MIN_RESULT_BYTES).to_numpy()
         self.assertIsNone(self.place(got))
         self.assertTrue(got.flags.writeable)
 
-    def test_memory_is_used_again_once_nobody_has_it(self):
+    def test_memory_is_reused_once_unreferenced(self):
         first, second = self.filled(1), self.filled(2)
         got = first.to_numpy()
         name, _ = self.place(got)
@@ -108,7 +114,7 @@ class ResultTest(client_case.ClientCase):
         self.assertEqual(self.place(got), (name, 0))
         self.assertTrue((got == 2).all())
 
-    def test_one_of_another_size_is_not_used(self):
+    def test_region_of_another_size_is_not_reused(self):
         got = self.filled(1).to_numpy()
         name, _ = self.place(got)
         del got
@@ -116,7 +122,7 @@ class ResultTest(client_case.ClientCase):
             self.assertNotEqual(self.place(self.filled(2, size).to_numpy())[0], name)
         self.assertEqual(self.place(self.filled(2, 3 * MIB - 100).to_numpy())[0], name)
 
-    def test_a_view_keeps_it(self):
+    def test_view_holds_the_region(self):
         got = self.filled(1).to_numpy()
         name, _ = self.place(got)
         for make in (lambda a: a[5:9], lambda a: a.reshape(3, MIB)[1].view(np.int32)[::7], memoryview, np.from_dlpack):
@@ -134,7 +140,7 @@ class ResultTest(client_case.ClientCase):
             got = self.filled(1).to_numpy()
             name, _ = self.place(got)
 
-    def test_two_at_once_are_apart(self):
+    def test_concurrent_results_use_separate_regions(self):
         first, second = self.filled(1).to_numpy(), self.filled(2).to_numpy()
         self.assertFalse(np.shares_memory(first, second))
         self.assertNotEqual(self.place(first)[0], self.place(second)[0])
@@ -152,11 +158,11 @@ class ResultTest(client_case.ClientCase):
         self.own._shared.arrays.rest()
         self.assertEqual(self.idle(), [])
 
-    def test_regions_are_made_for_programs_that_let_results_go(self):
+    def test_regions_are_created_for_programs_that_release_results(self):
         mock.patch.stopall()
         array, other = self.filled(1), self.filled(2, 5 * MIB)
         kept = [array.to_numpy() for _ in range(10)]
-        # The first may be the only one; those that do not come back are followed by ever fewer.
+        # The first read may be the only one; results that are not released get fewer and fewer regions.
         self.assertEqual([i for i, one in enumerate(kept) if self.place(one) is not None], [1, 2, 4, 8])
         self.assertIsNone(self.place(other.to_numpy()))
         names = {self.place(kept[i])[0] for i in (1, 2, 4, 8)}
@@ -178,12 +184,14 @@ class ResultTest(client_case.ClientCase):
             for i, one in enumerate(results):
                 self.assertTrue((one == i).all())
 
-    def test_an_upload_of_one_is_not_copied(self):
+    def test_upload_from_a_region_is_not_copied(self):
         values = np.random.default_rng(3).random(MIB)
         got = self.array(values).to_numpy()
         in_place = []
         put = _transfer._put_shared
-        with mock.patch.object(_transfer, "_put_shared", lambda *arguments: (in_place.append(arguments[-2:]), put(*arguments))):
+        with mock.patch.object(
+            _transfer, "_put_shared", lambda *arguments: (in_place.append(arguments[-2:]), put(*arguments))
+        ):
             up = self.array(got)
             part = self.array(got[1000:500_000])
             small = self.array(got[5:200_000])
@@ -208,7 +216,7 @@ class ResultTest(client_case.ClientCase):
         self.assertEqual(self.place(source.to_numpy()), None)  # not asked again so soon
         with mock.patch.object(self.own._shared, "_next_result", 0.0):
             self.assertEqual(self.place(source.to_numpy())[0], name)
-        # What is idle gives way.
+        # Idle regions are released for a new one.
         self.own.empty_shared(5 * MIB, np.uint8)
         self.assertEqual(self.idle(), [])
 
@@ -241,7 +249,7 @@ class ResultTest(client_case.ClientCase):
         self.assertTrue((self.array(kept).to_numpy() == 7).all())
         self.assertIsNone(self.place(kept))
 
-    def test_it_outlives_the_session(self):
+    def test_result_outlives_the_session(self):
         got, asked_for = self.filled(1).to_numpy(), self.own.empty_shared(MIB)
         asked_for[:] = 4
         self.own.close()
@@ -249,13 +257,13 @@ class ResultTest(client_case.ClientCase):
         got[:] = 2
         self.assertEqual(int(got[-1]), 2)
 
-    def test_it_outlives_a_session_that_the_daemon_ends(self):
+    def test_result_outlives_a_session_that_the_daemon_ends(self):
         got = self.filled(1).to_numpy()
         self.own._sessions.DeleteSession(session_service_pb2.DeleteSessionRequest(name=self.own.name))
-        # It is ended by another thread of the daemon: what is made after it by the same threads comes later.
+        # Another thread of the daemon ends it; later work of the same threads follows it.
         self.assertTrue((self.connect(self.daemon) and got == 1).all())
 
-    def test_it_outlives_the_daemon(self):
+    def test_result_outlives_the_daemon(self):
         for end in (signal.SIGTERM, signal.SIGKILL):
             daemon = PrivateDaemon(client_case.strided(), client_case.FLAGS)
             self.addCleanup(daemon.stop)

@@ -1,4 +1,4 @@
-"""Indices, order, running results and sets, beside NumPy."""
+"""Indices, order, running results and sets, compared with NumPy."""
 
 import unittest
 
@@ -9,7 +9,9 @@ import stride as st
 from stride.v1 import operation_pb2
 
 
-@unittest.skipUnless("gather" in operation_pb2.Operation.DESCRIPTOR.fields_by_name, "the contract has no operations by indices yet")
+@unittest.skipUnless(
+    "gather" in operation_pb2.Operation.DESCRIPTOR.fields_by_name, "the contract has no operations by indices yet"
+)
 class RoutineTest(client_case.ClientCase):
     def setUp(self):
         self.host = np.random.default_rng(3).permutation(60).reshape(3, 4, 5).astype(np.float64)
@@ -19,16 +21,19 @@ class RoutineTest(client_case.ClientCase):
         x = self.host
         i, j = np.array([0, 2, -1]), np.array([[1], [3]])
         mask = x > 20
-        keys = [i, (i,), (slice(None), j), (i, j), (i[:2], 1), (i, slice(None), 2), (i, slice(None), np.array([0, 1, 2])), (Ellipsis, i),
-                (slice(None, None, -1), i), (None, i), (i, None, j), mask, (mask[:, 0, 0],), (slice(None), mask[0]), (slice(1, None), mask[0]),
-                (0, mask[0, :, 0]), (mask[:, :, 0], 2), [0, 1], [], (1, [0, 2]), True, False, x > 100,
-                (slice(None), [True, False, True, True]), (i, slice(1, 3), j)]
+        keys = [
+            i, (i,), (slice(None), j), (i, j), (i[:2], 1), (i, slice(None), 2),
+            (i, slice(None), np.array([0, 1, 2])), (Ellipsis, i), (slice(None, None, -1), i), (None, i),
+            (i, None, j), mask, (mask[:, 0, 0],), (slice(None), mask[0]), (slice(1, None), mask[0]),
+            (0, mask[0, :, 0]), (mask[:, :, 0], 2), [0, 1], [], (1, [0, 2]), True, False, x > 100,
+            (slice(None), [True, False, True, True]), (i, slice(1, 3), j),
+        ]
         for key in keys:
             with self.subTest(key=key):
                 self.same(self.array[key], x[key])
         self.same(self.array[st.asarray(i)], x[i])
         self.same(self.array[self.array > 20], x[mask])
-        # The standard's, not NumPy's: an extent of a mask may be 0.
+        # As the array API, unlike NumPy: an extent of a mask may be 0.
         self.same(self.array[np.zeros((0,), bool)], np.zeros((0, 4, 5)))
         for wrong in (np.array([0.5]), np.array([True]), (0, 0, 0, i), (7, i)):
             with self.assertRaises(IndexError):
@@ -40,9 +45,12 @@ class RoutineTest(client_case.ClientCase):
     def test_set_by_arrays(self):
         i = np.array([0, 2])
         mask = self.host > 20
-        for key, value in ((i, 7.0), ((slice(None), i), np.arange(5.0)), ((i, i), np.arange(10.0).reshape(2, 5)), (mask, -1.0),
-                           (mask, np.arange(float(mask.sum()))), ((slice(None, None, -1), i, slice(1, 3)), 5.0), ((0, mask[0]), 3.0),
-                           ((slice(None), mask[0]), np.arange(float(mask[0].sum()))), ((i, slice(None), i), 2.0), (True, 4.0), (False, 5.0)):
+        for key, value in (
+            (i, 7.0), ((slice(None), i), np.arange(5.0)), ((i, i), np.arange(10.0).reshape(2, 5)), (mask, -1.0),
+            (mask, np.arange(float(mask.sum()))), ((slice(None, None, -1), i, slice(1, 3)), 5.0),
+            ((0, mask[0]), 3.0), ((slice(None), mask[0]), np.arange(float(mask[0].sum()))),
+            ((i, slice(None), i), 2.0), (True, 4.0), (False, 5.0),
+        ):
             with self.subTest(key=key):
                 array, host = self.array + 0, self.host + 0
                 view = array[1:]
@@ -56,7 +64,10 @@ class RoutineTest(client_case.ClientCase):
         for axis in (0, 1, 2):
             self.same(st.take(self.array, st.asarray(i), axis=axis), np.take(self.host, i, axis=axis))
             order = np.argsort(self.host, axis=axis)
-            self.same(st.take_along_axis(self.array, st.asarray(order), axis=axis), np.take_along_axis(self.host, order, axis=axis))
+            self.same(
+                st.take_along_axis(self.array, st.asarray(order), axis=axis),
+                np.take_along_axis(self.host, order, axis=axis),
+            )
 
     def test_order(self):
         for axis in (0, 1, -1):
@@ -72,8 +83,13 @@ class RoutineTest(client_case.ClientCase):
         host = np.array([1.0, 2.0, 2.0, 5.0])
         for side in ("left", "right"):
             values = np.array([[0.0, 2.0], [5.0, 9.0]])
-            self.same(st.searchsorted(st.asarray(host), st.asarray(values), side=side), np.searchsorted(host, values, side=side))
-        self.same(st.searchsorted(st.asarray(host[::-1].copy()), st.asarray([2.0]), sorter=st.asarray([3, 2, 1, 0])), [1])
+            self.same(
+                st.searchsorted(st.asarray(host), st.asarray(values), side=side),
+                np.searchsorted(host, values, side=side),
+            )
+        self.same(
+            st.searchsorted(st.asarray(host[::-1].copy()), st.asarray([2.0]), sorter=st.asarray([3, 2, 1, 0])), [1]
+        )
 
     def test_running_results(self):
         for dtype in (np.int8, np.uint8, np.float32, np.float64, np.bool_):
@@ -81,7 +97,10 @@ class RoutineTest(client_case.ClientCase):
             for axis in (0, 1):
                 self.same(st.cumulative_sum(st.asarray(host), axis=axis), np.cumulative_sum(host, axis=axis))
                 self.same(st.cumulative_prod(st.asarray(host), axis=axis), np.cumulative_prod(host, axis=axis))
-            self.same(st.cumulative_sum(st.asarray(host), axis=1, include_initial=True), np.cumulative_sum(host, axis=1, include_initial=True))
+            self.same(
+                st.cumulative_sum(st.asarray(host), axis=1, include_initial=True),
+                np.cumulative_sum(host, axis=1, include_initial=True),
+            )
 
     def test_numpys_functions(self):
         x, a = self.host, self.array
@@ -98,7 +117,7 @@ class RoutineTest(client_case.ClientCase):
         host = (self.host % 3).astype(np.int32)
         for ours, theirs in zip(st.nonzero(st.asarray(host)), np.nonzero(host)):
             self.same(ours, theirs)
-        second = st.nonzero(st.asarray(host))[1]  # the others are gone
+        second = st.nonzero(st.asarray(host))[1]  # the others are deleted
         self.same(second, np.nonzero(host)[1])
         for values in (host, np.array([3.0, 1.0, 3.0, 1.0, -0.0]), np.array([True, False]), np.zeros((0,), np.int64)):
             ours, theirs = st.unique_all(st.asarray(values)), np.unique_all(values)
@@ -111,7 +130,9 @@ class RoutineTest(client_case.ClientCase):
     def test_modes_and_put(self):
         host = np.arange(12.0)
         for mode in ("wrap", "clip"):
-            self.same(st.take(st.asarray(host), [-1, 15, 3, -20], mode=mode), np.take(host, [-1, 15, 3, -20], mode=mode))
+            self.same(
+                st.take(st.asarray(host), [-1, 15, 3, -20], mode=mode), np.take(host, [-1, 15, 3, -20], mode=mode)
+            )
         for indices, values in (([0, -1, 5], [7.0, 8.0, 9.0]), ([0, 1, 2, 3, 4], [1.0, 2.0]), ([3, 3], 5.0), ([], 1.0)):
             ours, theirs = st.asarray(host.reshape(3, 4)) + 0, host.reshape(3, 4) + 0
             st.put(ours, np.array(indices, int), values)
@@ -140,16 +161,21 @@ class RoutineTest(client_case.ClientCase):
         for arguments in ({}, {"bins": 5}, {"bins": np.array([0.0, 1.5, 2.0, 8.0])}, {"bins": 4, "range": (1, 6)}):
             for one, other in zip(st.histogram(st.asarray(values), **arguments), np.histogram(values, **arguments)):
                 self.same(one, other)
-            for one, other in zip(np.histogram(st.asarray(values), weights=values, **arguments), np.histogram(values, weights=values, **arguments)):
+            for one, other in zip(
+                np.histogram(st.asarray(values), weights=values, **arguments),
+                np.histogram(values, weights=values, **arguments),
+            ):
                 self.same(one, other, rtol=1e-14)
         self.same(st.count_nonzero(st.asarray(host % 2), axis=0), np.asarray(np.count_nonzero(host % 2)))
         self.same(st.count_nonzero(self.array > 30, axis=(0, 2)), np.count_nonzero(self.host > 30, axis=(0, 2)))
 
-    def test_histograms_beside_numpy(self):
+    def test_histograms_equal_numpys(self):
         rng = np.random.default_rng(5)
         for dtype in (np.float16, np.float32, np.float64, np.int8, np.uint64, np.bool_):
             for shape in ((0,), (1,), (1000,), (40, 50)):
-                values = (rng.normal(0, 20, shape) if np.dtype(dtype).kind == "f" else rng.integers(0, 100, shape)).astype(dtype)
+                values = (
+                    rng.normal(0, 20, shape) if np.dtype(dtype).kind == "f" else rng.integers(0, 100, shape)
+                ).astype(dtype)
                 for bins, limits in ((7, None), (100, (-3, 30)), (1, (0, 1)), (np.array([-5, 0, 0, 2.5, 90]), None)):
                     if dtype == np.bool_ and limits is None and not isinstance(bins, np.ndarray):
                         continue  # NumPy has no difference of them
@@ -165,7 +191,7 @@ class RoutineTest(client_case.ClientCase):
         first, second = (st.histogram(st.asarray(x), 50, weights=x)[0].to_numpy() for _ in range(2))
         np.testing.assert_array_equal(first, second)
 
-    def test_groups_beside_numpy(self):
+    def test_groups_equal_numpys(self):
         rng = np.random.default_rng(6)
         for n, groups in ((0, 3), (50, 7), (20000, 3), (20000, 15000)):
             which = rng.integers(0, groups, n)
@@ -175,7 +201,10 @@ class RoutineTest(client_case.ClientCase):
                 getattr(np, name).at(wanted, (slice(None), which), values)
                 self.same(st.group_reduce(name, values, st.asarray(which), groups, axis=1), wanted)
             self.same(st.group_reduce("add", 1, st.asarray(which), groups), np.bincount(which, minlength=groups))
-        self.same(st.group_reduce("add", st.asarray([1, 2], dtype=st.int8), np.array([0, 1]), 2, dtype=np.float32), np.array([1, 2], np.float32))
+        self.same(
+            st.group_reduce("add", st.asarray([1, 2], dtype=st.int8), np.array([0, 1]), 2, dtype=np.float32),
+            np.array([1, 2], np.float32),
+        )
         with self.assertRaises(IndexError):
             st.group_reduce("add", st.arange(3), st.asarray([0, 3, 1]), 3).to_numpy()
 

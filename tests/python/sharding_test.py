@@ -1,4 +1,4 @@
-"""Arrays spread over several devices, beside NumPy."""
+"""Arrays spread over several devices, compared with NumPy."""
 
 import itertools
 import os
@@ -13,8 +13,11 @@ import numpy as np
 import client_case
 import stride as st
 from stride._daemon import PrivateDaemon
-from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc, \
-    device_service_pb2, device_service_pb2_grpc, operation_pb2 as pb, session_service_pb2, session_service_pb2_grpc
+from stride.v1 import (
+    array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2, compute_service_pb2_grpc,
+    device_service_pb2, device_service_pb2_grpc, operation_pb2 as pb, session_service_pb2,
+    session_service_pb2_grpc,
+)
 
 _FLAGS = {"cpu": ["--no-cuda", "--cpu-devices=4x1"], "cuda": []}
 _INEXACT = {"e": 2e-2, "f": 1e-5, "d": 1e-12, "F": 1e-5, "D": 1e-12}
@@ -31,7 +34,8 @@ class ShardingTest(client_case.ClientCase):
         cls.devices = [device.name.replace("devices/", "") for device in cls.session.devices()
                        if device.kind == client_case.DEVICE_KIND]
         if len(cls.devices) < 2:
-            print(f"no device of kind {client_case.DEVICE_KIND} here beside the first")  # ctest and ci/gpu look for this
+            # ctest and ci/gpu search for this text.
+            print(f"no device of kind {client_case.DEVICE_KIND} here beside the first")
             raise unittest.SkipTest("one device has nothing to spread over")
 
     def spread(self, host, axis=0, count=None, replicated=False):
@@ -66,7 +70,7 @@ class ShardingTest(client_case.ClientCase):
     # --- bytes in and out ---
 
     def test_reductions_of_expressions(self):
-        """With numbers and arrays in one piece among what the elements are computed from."""
+        """Inputs include numbers and whole arrays."""
         host = np.random.default_rng(5).normal(size=(23, 31))
         row = host[3].copy()
         for split in (0, 1):
@@ -131,7 +135,7 @@ class ShardingTest(client_case.ClientCase):
             self.assertEqual(len(array.devices), len(self.devices))
             for begin, end in [(0, size), (3, 200), (size, size), (size - 1, size), (50, 51)]:
                 self.assertEqual(self.fetch(name, begin, end), host.tobytes()[begin:end])
-            # Over what is there.
+            # Overwrites existing arrays.
             other = host + 1000
             self.put(str(handle), other, 20, 333, overwrite=True)
             expected = host.tobytes()[:20] + other.tobytes()[20:333] + host.tobytes()[333:]
@@ -154,7 +158,7 @@ class ShardingTest(client_case.ClientCase):
         self.put(handle, host, 0, 20, st.Sharding(0, self.devices))
         refused(invalid, st.Sharding(0, self.devices[:1]), handle)
 
-    def test_small_ones_travel_with_commands(self):
+    def test_small_arrays_travel_in_commands(self):
         host = np.arange(6, dtype=np.float32)
         x = self.spread(host)
         self.assertEqual((x + 1).tolist(), (host + 1).tolist())  # read inline
@@ -168,9 +172,16 @@ class ShardingTest(client_case.ClientCase):
         for axis in (0, 1):
             x, y = self.spread(a, axis), self.spread(b, axis)
             for ours, expected in (
-                    (x + y, a + b), (x * 2, a * 2), (np.float32(3) - x, np.float32(3) - a), (x + row, a + row), (column * x, column * a),
-                    (st.cos(x) ** 2 + st.sin(y) ** 2, np.cos(a) ** 2 + np.sin(b) ** 2), (x > y, a > b),
-                    (st.where(x > 0, x, row), np.where(a > 0, a, row)), (x + b, a + b)):
+                (x + y, a + b),
+                (x * 2, a * 2),
+                (np.float32(3) - x, np.float32(3) - a),
+                (x + row, a + row),
+                (column * x, column * a),
+                (st.cos(x) ** 2 + st.sin(y) ** 2, np.cos(a) ** 2 + np.sin(b) ** 2),
+                (x > y, a > b),
+                (st.where(x > 0, x, row), np.where(a > 0, a, row)),
+                (x + b, a + b),
+            ):
                 self.close(ours, expected)
                 self.assertEqual(self.split_of(ours), axis)
 
@@ -213,15 +224,18 @@ class ShardingTest(client_case.ClientCase):
         mask = a % 2 == 0
         x, y, m = self.spread(a), self.spread(b), self.spread(mask)
         handles = [self.handle_of(one) for one in (x, y, m)]
-        ufunc = pb.Ufunc(function="add", inputs=[pb.Operand(handle=handles[0]), pb.Operand(scalar=array_pb2.Scalar(float_value=100))],
-                         where=pb.Operand(handle=handles[2]))
+        ufunc = pb.Ufunc(
+            function="add",
+            inputs=[pb.Operand(handle=handles[0]), pb.Operand(scalar=array_pb2.Scalar(float_value=100))],
+            where=pb.Operand(handle=handles[2]),
+        )
         self.run_operation((), self.operation(handles[1], existing=True, ufunc=ufunc))
         self.assertEqual(y.to_numpy().tolist(), np.add(a, 100, out=b.copy(), where=mask).tolist())
         # In place over its own input.
         ufunc = pb.Ufunc(function="multiply", inputs=[pb.Operand(handle=handles[0])] * 2)
         self.run_operation((), self.operation(handles[0], existing=True, ufunc=ufunc))
         self.assertEqual(x.to_numpy().tolist(), (a * a).tolist())
-        # Of an array in one piece, a whole one is the output of a reduction.
+        # The output of a reduction is a whole array on one device.
         total = st.zeros((), dtype=st.float64)
         reduction = pb.Reduction(function=pb.Reduction.FUNCTION_SUM, input=pb.Operand(handle=handles[0]))
         self.run_operation((total._node,), self.operation(self.handle_of(total), existing=True, reduction=reduction))
@@ -276,8 +290,10 @@ class ShardingTest(client_case.ClientCase):
 
     def test_first_winner_and_nan(self):
         nan = np.nan
-        for values in ([3, 1, 1, 5, 1, 9, 9, 0.5, 0.5], [1, nan, 3, nan, 0, 0, 2, 2, 2], [nan] * 9, [5] * 9, [1, 2, 3, 4, 5, 6, 7, 8, nan],
-                       [0.0, -0.0, 0.0, -0.0, 1, 1, 1, 1, 1]):
+        for values in (
+            [3, 1, 1, 5, 1, 9, 9, 0.5, 0.5], [1, nan, 3, nan, 0, 0, 2, 2, 2], [nan] * 9, [5] * 9,
+            [1, 2, 3, 4, 5, 6, 7, 8, nan], [0.0, -0.0, 0.0, -0.0, 1, 1, 1, 1, 1],
+        ):
             host = np.array(values)
             x = self.spread(host)
             for name in ("argmin", "argmax", "min", "max", "sum"):
@@ -291,7 +307,9 @@ class ShardingTest(client_case.ClientCase):
 
     def reduce(self, x, function, where=None, initial=None, axes=(), data_type=0):
         handle = self.session._next_id()
-        reduction = pb.Reduction(function=function, input=pb.Operand(handle=self.handle_of(x)), axes=axes, data_type=data_type)
+        reduction = pb.Reduction(
+            function=function, input=pb.Operand(handle=self.handle_of(x)), axes=axes, data_type=data_type
+        )
         if where is not None:
             reduction.where.handle = self.handle_of(where)
         if initial is not None:
@@ -313,7 +331,9 @@ class ShardingTest(client_case.ClientCase):
             self.assertEqual(self.reduce(x, f.FUNCTION_SUM, where=m), host.sum(where=mask))
             self.assertEqual(self.reduce(x, f.FUNCTION_MAX, where=m, initial=2), host.max(where=mask, initial=2))
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_MEAN, where=m), host.mean(where=mask))
-            np.testing.assert_allclose(self.reduce(x, f.FUNCTION_MEAN, where=m, axes=[0]), host.mean(where=mask, axis=0))
+            np.testing.assert_allclose(
+                self.reduce(x, f.FUNCTION_MEAN, where=m, axes=[0]), host.mean(where=mask, axis=0)
+            )
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_NORM), np.linalg.norm(host))
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_NORM, axes=[split]), np.linalg.norm(host, axis=split))
             for correction in (0, 0.5):
@@ -324,7 +344,7 @@ class ShardingTest(client_case.ClientCase):
             np.testing.assert_allclose(self.reduce(x, f.FUNCTION_MEAN, where=row), host.mean(where=mask[0]))
 
     def test_variances_of_parts_that_differ(self):
-        """The parts' means are far from each other and large; a part has nothing that counts."""
+        """The parts' means differ and are large; one part has no element that counts."""
         host = np.random.default_rng(3).normal(size=(24, 50)) + 1e6 * (1 + np.arange(24)[:, None] // 6)
         for dtype, rtol in ((np.float64, 1e-14), (np.float32, 1e-6), (np.complex128, 1e-14)):
             whole = host.astype(dtype)
@@ -359,16 +379,25 @@ class ShardingTest(client_case.ClientCase):
         for dtype in (np.float32, np.float64, np.int32, np.complex64):
             a, b = ((random.standard_normal(s) * 5).astype(dtype) for s in ((9, 6), (6, 7)))
             v = (random.standard_normal(6) * 5).astype(dtype)
-            rtol = {"rtol": 2e-5, "atol": 1e-3} if dtype in (np.float32, np.complex64) else {"rtol": 1e-12} if dtype is np.float64 else {}
+            rtol = (
+                {"rtol": 2e-5, "atol": 1e-3}
+                if dtype in (np.float32, np.complex64)
+                else {"rtol": 1e-12} if dtype is np.float64 else {}
+            )
             rows, columns, inner = self.spread(a, 0), self.spread(b, 1), (self.spread(a, 1), self.spread(b, 0))
             for ours, expected, split in (
-                    (rows @ st.asarray(b), a @ b, 0), (rows @ self.spread(b, replicated=True), a @ b, 0), (st.asarray(a) @ columns, a @ b, 1),
-                    (inner[0] @ inner[1], a @ b, None), (rows @ st.asarray(v), a @ v, 0), (inner[0] @ st.asarray(v), a @ v, None),
-                    (inner[0] @ self.spread(v), a @ v, None), (st.asarray(v) @ columns, v @ b, 0), (self.spread(v) @ inner[1], v @ b, None)):
+                (rows @ st.asarray(b), a @ b, 0), (rows @ self.spread(b, replicated=True), a @ b, 0),
+                (st.asarray(a) @ columns, a @ b, 1), (inner[0] @ inner[1], a @ b, None),
+                (rows @ st.asarray(v), a @ v, 0), (inner[0] @ st.asarray(v), a @ v, None),
+                (inner[0] @ self.spread(v), a @ v, None), (st.asarray(v) @ columns, v @ b, 0),
+                (self.spread(v) @ inner[1], v @ b, None),
+            ):
                 self.same(ours, expected, **rtol)
                 self.assertEqual(self.split_of(ours), split)
         batch = random.standard_normal((5, 4, 3))
-        self.close(self.spread(batch, 0) @ st.asarray(batch.transpose(0, 2, 1).copy()), batch @ batch.transpose(0, 2, 1))
+        self.close(
+            self.spread(batch, 0) @ st.asarray(batch.transpose(0, 2, 1).copy()), batch @ batch.transpose(0, 2, 1)
+        )
         with self.fails(st.StrideError, "matmul.right", "Copy"):
             (self.spread(a, 0) @ self.spread(b, 1)).to_numpy()
 
@@ -376,14 +405,19 @@ class ShardingTest(client_case.ClientCase):
 
     def test_reshard(self):
         host = np.arange(9 * 10, dtype=np.float32).reshape(9, 10)
-        forms = [None, st.Sharding(0, self.devices), st.Sharding(1, self.devices), st.Sharding(1, self.devices[:1]),
-                 st.Sharding(0, self.devices[::-1]), st.Sharding(0, self.devices[:2]), st.Sharding(replicated=True, devices=self.devices)]
+        forms = [
+            None, st.Sharding(0, self.devices), st.Sharding(1, self.devices), st.Sharding(1, self.devices[:1]),
+            st.Sharding(0, self.devices[::-1]), st.Sharding(0, self.devices[:2]),
+            st.Sharding(replicated=True, devices=self.devices),
+        ]
         for first, second in itertools.product(forms, forms):
             with self.subTest(first=first, second=second):
                 x = st.asarray(host, sharding=first) if first is not None else st.asarray(host)
                 y = x.to_sharding(second)
                 self.same(y, host)
-                self.assertEqual(y.sharding, None if second is None else st.Sharding(second.axis, second.devices, second.replicated))
+                self.assertEqual(
+                    y.sharding, None if second is None else st.Sharding(second.axis, second.devices, second.replicated)
+                )
                 self.same(x, host)
 
     def test_reshard_large(self):
@@ -393,7 +427,7 @@ class ShardingTest(client_case.ClientCase):
         columns = rows.to_sharding(st.Sharding(1, self.devices))
         np.testing.assert_array_equal((columns + 1).to_numpy(), host + 1)
         np.testing.assert_array_equal(columns.to_sharding(None).to_numpy(), host)
-        # An operand in one piece is cut where it lies.
+        # A whole operand is split on its device.
         np.testing.assert_array_equal((rows + x).to_numpy(), host + host)
         np.testing.assert_array_equal((rows + st.asarray(host)).to_numpy(), host + host)
 
@@ -431,9 +465,16 @@ class ShardingTest(client_case.ClientCase):
         range_ = pb.Creation.Range(start=array_pb2.Scalar(float_value=0.1), stop=array_pb2.Scalar(float_value=77),
                                    step=array_pb2.Scalar(float_value=0.3))
         random = pb.Creation.Random(spec=spec, key=7, normal=pb.Creation.Random.Normal())
-        linear = pb.Creation.LinearSpace(start=array_pb2.Scalar(float_value=1), stop=array_pb2.Scalar(float_value=2), count=11)
-        for kind in ({"range": range_}, {"random": random}, {"linear_space": linear},
-                     {"fill": pb.Creation.Fill(spec=spec)}, {"fill": pb.Creation.Fill(spec=spec, value=array_pb2.Scalar(float_value=2.5))}):
+        linear = pb.Creation.LinearSpace(
+            start=array_pb2.Scalar(float_value=1), stop=array_pb2.Scalar(float_value=2), count=11
+        )
+        for kind in (
+            {"range": range_},
+            {"random": random},
+            {"linear_space": linear},
+            {"fill": pb.Creation.Fill(spec=spec)},
+            {"fill": pb.Creation.Fill(spec=spec, value=array_pb2.Scalar(float_value=2.5))},
+        ):
             names = []
             for one in (None, sharding):
                 handle = self.session._next_id()
@@ -447,7 +488,7 @@ class ShardingTest(client_case.ClientCase):
         self.assertEqual(array.sharding.axis, 0)
         self.assertEqual(self.fetch(array.name, 0, 120), bytes(120))
 
-    # --- what is refused, and what goes wrong ---
+    # --- refusals and failures ---
 
     def test_refused(self):
         x = self.spread(np.arange(12.0).reshape(4, 3))
@@ -469,12 +510,17 @@ class ShardingTest(client_case.ClientCase):
         self.run_operation((), self.operation(handle, existing=True, copy=copy))
         self.assertEqual(x.to_numpy().tolist(), [7.0] * 8)
         refused = (
-            {"creation": pb.Creation(fill=pb.Creation.Fill(spec=array_pb2.ArraySpec(data_type=array_pb2.DATA_TYPE_FLOAT64, shape=[8])))},
+            {
+                "creation": pb.Creation(
+                    fill=pb.Creation.Fill(spec=array_pb2.ArraySpec(data_type=array_pb2.DATA_TYPE_FLOAT64, shape=[8]))
+                )
+            },
             {"view": pb.View(input=pb.Operand(handle=self.handle_of(st.zeros(8))))},
             {"view": pb.View(input=pb.Operand(handle=handle))},
             {"matmul": pb.Matmul(left=pb.Operand(handle=handle), right=pb.Operand(handle=handle))},
             {"sort": pb.Sort(input=pb.Operand(handle=self.handle_of(st.zeros(8))))},
-            {"reduction": pb.Reduction(function=pb.Reduction.FUNCTION_SUM, input=pb.Operand(handle=handle))})
+            {"reduction": pb.Reduction(function=pb.Reduction.FUNCTION_SUM, input=pb.Operand(handle=handle))},
+        )
         for kind in refused:
             with self.subTest(kind=kind), self.assertRaises((st.StrideError, NotImplementedError)):
                 self.run_operation((), self.operation(handle, existing=True, **kind))
@@ -482,7 +528,11 @@ class ShardingTest(client_case.ClientCase):
         ufunc = pb.Ufunc(function="negative", inputs=[pb.Operand(handle=handle)])
         with self.assertRaises(NotImplementedError):
             self.run_operation((), self.operation(self.session._next_id(), sharding=st.Sharding(0), ufunc=ufunc))
-        kernel = pb.KernelLaunch(source="__global__ void k(double* x) {}", entry="k", arguments=[pb.KernelArgument(array=pb.Operand(handle=handle))])
+        kernel = pb.KernelLaunch(
+            source="__global__ void k(double* x) {}",
+            entry="k",
+            arguments=[pb.KernelArgument(array=pb.Operand(handle=handle))],
+        )
         with self.assertRaises(NotImplementedError):
             self.run_operation((), pb.Operation(kernel_launch=kernel))
         self.assertEqual(x.to_numpy().tolist(), [7.0] * 8)
@@ -509,7 +559,8 @@ class ShardingTest(client_case.ClientCase):
         self.assertGreater(bytes_now() - before, 31 << 20)
         del x
         deadline = time.monotonic() + 20
-        while bytes_now() - before > 1 << 20:  # a release is sent with what comes next, and blocks are freed when somebody asks for one
+        # A release is sent with the next command, and blocks are freed at the next allocation.
+        while bytes_now() - before > 1 << 20:
             self.assertLess(time.monotonic(), deadline)
             self.session.synchronize()
 
@@ -534,7 +585,7 @@ class ShardingTest(client_case.ClientCase):
         self.session._arrays.DeleteArray(array_service_pb2.DeleteArrayRequest(name=f"{tenant}/arrays/spread"))
 
     def test_small_results_of_an_array_that_another_client_spread(self):
-        """They come back with the command that computes them, and are spread where they are used again."""
+        """They return with the command that computes them, and are spread at their next use."""
         host = np.arange(6.0)
         spec = array_pb2.ArraySpec(data_type=array_pb2.DATA_TYPE_FLOAT64, shape=[6])
         header = array_service_pb2.PutArrayRequest.Header(
@@ -543,7 +594,7 @@ class ShardingTest(client_case.ClientCase):
         )
         self.session._arrays.PutArray(iter([array_service_pb2.PutArrayRequest(header=header),
                                             array_service_pb2.PutArrayRequest(data=host.tobytes())]))
-        for described in (True, False):  # False: it was spread after this client had asked for it
+        for described in (True, False):  # False: it was spread after this client's request
             with st.connect(self.daemon.address, timeout=120) as other:
                 x = other.array("spread_elsewhere")
                 self.assertTrue(other._has_sharded)
@@ -557,7 +608,7 @@ class ShardingTest(client_case.ClientCase):
         name = "tenants/default/arrays/spread_elsewhere"
         self.session._arrays.DeleteArray(array_service_pb2.DeleteArrayRequest(name=name))
 
-    def test_large_ones_travel_by_shared_memory_too(self):
+    def test_large_arrays_travel_through_shared_memory(self):
         x = np.random.default_rng(3).random((1201, 1003))
         for axis in (0, 1):
             spread = self.spread(x, axis)
@@ -579,7 +630,9 @@ class RestartTest(unittest.TestCase):
         self.compute = compute_service_pb2_grpc.ComputeServiceStub(self.channel)
         sessions = session_service_pb2_grpc.SessionServiceStub(self.channel)
         self.session = self.patiently(sessions.CreateSession, session_service_pb2.CreateSessionRequest()).session.name
-        devices = self.patiently(device_service_pb2_grpc.DeviceServiceStub(self.channel).ListDevices, device_service_pb2.ListDevicesRequest()).devices
+        devices = self.patiently(
+            device_service_pb2_grpc.DeviceServiceStub(self.channel).ListDevices, device_service_pb2.ListDevicesRequest()
+        ).devices
         if sum(device.kind == client_case.DEVICE_KIND for device in devices) < 2:
             raise unittest.SkipTest("one device has nothing to spread over")
 
@@ -602,7 +655,11 @@ class RestartTest(unittest.TestCase):
                 command = (entry / "cmdline").read_bytes() if status else b""
             except OSError:
                 continue
-            if f"\nPPid:\t{self.daemon._process.pid}\n" in status and b"--serve" not in command and b"--compile" not in command:
+            if (
+                f"\nPPid:\t{self.daemon._process.pid}\n" in status
+                and b"--serve" not in command
+                and b"--compile" not in command
+            ):
                 os.kill(int(entry.name), signal.SIGKILL)
                 return
         self.fail("no process that serves")
@@ -621,11 +678,13 @@ class RestartTest(unittest.TestCase):
         return b"".join(reply.data for reply in replies)
 
     def add(self, left, right, output):
-        operation = pb.Operation(ufunc=pb.Ufunc(function="add", inputs=[pb.Operand(handle=left), pb.Operand(handle=right)]))
+        operation = pb.Operation(
+            ufunc=pb.Ufunc(function="add", inputs=[pb.Operand(handle=left), pb.Operand(handle=right)])
+        )
         operation.outputs.add(handle=output)
         self.patiently(self.compute.Run, compute_service_pb2.RunRequest(session=self.session, operation=operation))
 
-    def test_they_are_whole_afterwards(self):
+    def test_arrays_are_whole_after_recovery(self):
         host = np.arange(3 << 18, dtype=np.float32)
         split = array_pb2.Sharding(axis=0)
         self.put("1", host, 0, host.nbytes, split)
@@ -640,7 +699,7 @@ class RestartTest(unittest.TestCase):
         described = self.arrays.GetArray(array_service_pb2.GetArrayRequest(name=f"{self.session}/arrays/1")).array
         self.assertEqual(described.state, described.STATE_READY)
         self.assertGreaterEqual(len(described.sharding.devices), 2)
-        # The upload goes on from where it was, and the arrays can be worked with.
+        # The upload resumes at its position, and the arrays are usable.
         array = self.put("4", host, half, host.nbytes, split)
         self.assertEqual(array.state, array.STATE_READY)
         self.add(1, 4, 5)

@@ -101,7 +101,7 @@ class SortTest(ClientCase):
                 with self.subTest(dtype=dtype, kind=kind):
                     self.check(elements(random, dtype, 1_000_003, kind))
 
-    def test_orders_that_are_there_already(self):
+    def test_sorted_and_reversed_inputs(self):
         n = 100_000
         rows = [np.arange(n), np.arange(n)[::-1], np.zeros(n), np.arange(n) % 2, np.abs(np.arange(n) - n // 2)]
         rows += [np.repeat([0, 1], n // 2), np.r_[np.arange(n - 1), 0], np.full(n, np.iinfo(np.int64).max)]
@@ -111,7 +111,10 @@ class SortTest(ClientCase):
 
     def test_rows_and_columns(self):
         random = np.random.default_rng(7)
-        for shape in ((1000, 7), (7, 1000), (33, 257), (2000, 20), (5, 20_000), (3, 40_001), (2, 3, 100), (30, 50, 17), (0, 4), (4, 0)):
+        for shape in (
+            (1000, 7), (7, 1000), (33, 257), (2000, 20), (5, 20_000), (3, 40_001), (2, 3, 100), (30, 50, 17),
+            (0, 4), (4, 0),
+        ):
             for dtype in (np.float32, np.int64, np.uint8):
                 for axis in range(len(shape)):
                     with self.subTest(shape=shape, dtype=dtype, axis=axis):

@@ -1,4 +1,4 @@
-"""The stream of commands over local connections, against a daemon's side that the test plays itself."""
+"""The stream of commands over local connections, against a simulated daemon."""
 
 import os
 import signal
@@ -76,7 +76,7 @@ class ReceivingTest(unittest.TestCase):
             self.daemon.sendall(bytes([byte]))
         self.assertEqual(ids_of(self.take(0.0)), [7])
 
-    def test_many_in_one_piece(self):
+    def test_many_frames_in_one_read(self):
         # More than the buffer holds, so that one lies across its end.
         bytes_ = b"".join(frame(response(i, data=bytes(i % 50))) for i in range(5000))
         self.assertGreater(len(bytes_), 2 * _local_connection._BUFFER_BYTES)
@@ -102,7 +102,7 @@ class ReceivingTest(unittest.TestCase):
         self.daemon.sendall(bytes_[50_000:])
         self.assertEqual(self.take(time.monotonic() + 60).results[0].results[0].inline_array.data, b"z" * 100_000)
 
-    def test_what_was_not_taken_comes_again(self):
+    def test_answer_repeats_until_advance(self):
         self.daemon.sendall(frame(response(1)) + frame(response(2)))
         self.assertEqual(ids_of(self.connection.receive()), [1])
         self.assertEqual(ids_of(self.take()), [1])
@@ -132,7 +132,7 @@ class ReceivingTest(unittest.TestCase):
                 try:
                     while message is None:
                         message = self.connection.receive()
-                    time.sleep(0.001)  # the interrupt may be still to come
+                    time.sleep(0.001)  # the interrupt may not have arrived yet
                 except KeyboardInterrupt:
                     interrupts += 1
             self.connection.advance()
@@ -140,8 +140,8 @@ class ReceivingTest(unittest.TestCase):
         player.join()
         self.assertEqual(interrupts, rounds)
 
-    def test_what_has_gone_goes_once(self):
-        # As an interrupt leaves it that came between the call of the system and the end of `flush`.
+    def test_sent_bytes_are_not_sent_again(self):
+        # The state after an interrupt between the system call and the end of `flush`.
         sent = [pb.ExecuteRequest(session=name).SerializeToString() for name in ("first", "second")]
         self.connection.put(sent[0])
         message, counts = self.connection._unsent[0]
@@ -172,18 +172,18 @@ class ReceivingTest(unittest.TestCase):
             watching.receive()
         watching.close()
 
-    def test_asking_for_news_while_another_waits(self):
+    def test_has_news_while_another_thread_waits(self):
         waiting = threading.Thread(target=lambda: self.assertIsNone(self.take(time.monotonic() + 0.05)))
         waiting.start()
         while waiting.is_alive():
-            self.assertFalse(self.connection.has_news())  # a poll object bears no two threads
+            self.assertFalse(self.connection.has_news())  # threads must not share a poll object
         self.daemon.sendall(b"x")
         self.assertTrue(self.connection.has_news())
 
     def test_the_status_at_the_end(self):
         self.daemon.sendall(frame(response(1)) + frame(status_pb2.Status(code=5, message="no such session"), STATUS))
         self.assertEqual(ids_of(self.take()), [1])
-        for _ in range(2):  # told as often as asked
+        for _ in range(2):  # every call reports it
             with self.assertRaisesRegex(st.NotFound, "no such session"):
                 self.take()
 
@@ -208,8 +208,12 @@ class ReceivingTest(unittest.TestCase):
         with self.assertRaisesRegex(st.Unavailable, "ended the command stream"):
             self.take()
 
-    def test_what_is_no_frame(self):
-        for bytes_ in (HEADER.pack(0, 77, 0), HEADER.pack(3, EXECUTE, 0) + b"\xff\xff\xff", HEADER.pack(1 << 31, EXECUTE, 0)):
+    def test_invalid_frames_raise(self):
+        for bytes_ in (
+            HEADER.pack(0, 77, 0),
+            HEADER.pack(3, EXECUTE, 0) + b"\xff\xff\xff",
+            HEADER.pack(1 << 31, EXECUTE, 0),
+        ):
             here, there = socket.socketpair()
             there.sendall(bytes_)
             connection = LocalConnection(here)
@@ -221,7 +225,8 @@ class ReceivingTest(unittest.TestCase):
 
 
 class FakeDaemon:
-    """Gives connections to a CommandStream; `serve(socket, requests)` is the other side of each, in a thread of its own."""
+    """Opens connections for a CommandStream. `serve(socket, requests)` is the daemon's side of each, in a
+    separate thread."""
 
     def __init__(self, serve):
         self._serve = serve
@@ -308,7 +313,7 @@ class StreamTest(unittest.TestCase):
 
     def test_many_threads(self):
         def shuffled(there, requests):
-            """Answers come out of order, two requests at a time where there are so many."""
+            """Answers come out of order, for up to two requests at a time."""
             kept = []
             for request in requests:
                 kept.append(request.commands[0].id)
@@ -334,7 +339,7 @@ class StreamTest(unittest.TestCase):
         self.assertEqual(failures, [])
         self.assertEqual(stream._waiting, {})
 
-    def test_another_takes_over_from_who_read(self):
+    def test_another_thread_reads_after_the_reader_returns(self):
         second = threading.Event()
 
         def in_two_steps(there, requests):
@@ -372,7 +377,7 @@ class StreamTest(unittest.TestCase):
             for thread in threads:
                 thread.join()
 
-    def test_another_takes_over_from_who_waits_no_longer(self):
+    def test_another_thread_reads_after_the_reader_times_out(self):
         go = threading.Event()
 
         def serve(there, requests):
@@ -418,7 +423,7 @@ class StreamTest(unittest.TestCase):
         answers = [self.send(stream, i, data=bytes(1 << 20)) for i in range(1, 30)]
         self.assertTrue(stream.wait(answers[-1], 60))
         self.assertTrue(all(answer.done for answer in answers))
-        # While another thread reads, and once it does not any more.
+        # While another thread reads, and after that.
         answers = [self.send(stream, 100)]
         waiting = threading.Thread(target=stream.wait, args=(answers[0], 60))
         waiting.start()
@@ -426,7 +431,7 @@ class StreamTest(unittest.TestCase):
         waiting.join()
         self.assertTrue(stream.wait(answers[-1], 60))
 
-    def test_answers_that_nobody_waits_for_are_taken(self):
+    def test_answers_without_waiters_are_processed(self):
         answered = threading.Semaphore(0)
 
         def serve(there, requests):
@@ -454,7 +459,7 @@ class StreamTest(unittest.TestCase):
         stream = self.serve(serve)
         self.assertTrue(stream.all_answered())
         self.send(stream, 1)
-        while not stream.all_answered():  # nobody else reads
+        while not stream.all_answered():  # no other thread reads
             pass
         answer = self.send(stream, 2)
         self.assertFalse(stream.all_answered())
@@ -484,7 +489,7 @@ class StreamTest(unittest.TestCase):
                 self.send(stream, i)
             self.assertEqual(outstanding[:9], [100] * 9)
 
-    def test_an_end_is_told_to_all_that_wait_and_the_next_send_opens_anew(self):
+    def test_end_is_reported_to_all_waiters_and_the_next_send_reopens(self):
         def fails(there, requests):
             if self.daemon.num_opened > 1:
                 return answer_all(there, requests)
@@ -501,14 +506,16 @@ class StreamTest(unittest.TestCase):
         self.assertEqual(again.result.id, 4)
         self.assertEqual(self.daemon.num_opened, 2)
 
-    def test_an_end_while_nobody_reads(self):
+    def test_end_while_no_thread_reads(self):
         ended = threading.Event()
 
         def one_only(there, requests):
             request = next(requests)
-            there.sendall(frame(response(request.commands[0].id)) + frame(status_pb2.Status(code=4, message="idle"), STATUS))
+            there.sendall(
+                frame(response(request.commands[0].id)) + frame(status_pb2.Status(code=4, message="idle"), STATUS)
+            )
             ended.set()
-            list(requests)  # goes on reading, as the contract has it
+            list(requests)  # continues to read, as the contract requires
 
         stream = self.serve(one_only)
         for i in range(1, 4):
@@ -600,12 +607,18 @@ class _Refused(grpc.RpcError):
 
 
 class OpeningTest(unittest.TestCase):
-    def test_a_daemon_that_has_none_is_not_asked_each_time(self):
+    def test_refused_local_connection_is_not_retried_at_once(self):
         channels = mock.Mock(target="unix:/nowhere/s")
-        for code, num_asked in ((grpc.StatusCode.UNIMPLEMENTED, 1), (grpc.StatusCode.RESOURCE_EXHAUSTED, 1), (grpc.StatusCode.UNAVAILABLE, 2),
-                                (None, 1)):
+        for code, num_asked in (
+            (grpc.StatusCode.UNIMPLEMENTED, 1),
+            (grpc.StatusCode.RESOURCE_EXHAUSTED, 1),
+            (grpc.StatusCode.UNAVAILABLE, 2),
+            (None, 1),
+        ):
             connections = LocalConnections(channels)
-            connect = mock.Mock(return_value=local_service_pb2.ConnectResponse(socket_path="/nowhere/s.regions", ticket=b"x"))
+            connect = mock.Mock(
+                return_value=local_service_pb2.ConnectResponse(socket_path="/nowhere/s.regions", ticket=b"x")
+            )
             if code is not None:
                 connect.side_effect = _Refused(code)
             connections._stub = mock.Mock(Connect=connect)

@@ -1,4 +1,4 @@
-"""What editors and type checkers read: docstrings and their examples, signatures, lists of names, and stubs."""
+"""The input of editors and type checkers: docstrings with examples, signatures, lists of names, and stubs."""
 
 import ast
 import doctest
@@ -23,7 +23,7 @@ import stride as st
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = pathlib.Path(st.__file__).resolve().parent
-# Names that a module holds for others and does not offer: the translator and the tests read these.
+# Private names of a module that the translator and the tests read.
 INTERNAL = {
     "stride": {"v1"},
     "stride.cuda": {"Group", "Intrinsic", "LibdeviceFunction", "grid_group", "shared_memory", "this_grid"},
@@ -39,7 +39,7 @@ INTERNAL = {
 
 
 class DocstringsTest(client_case.ClientCase):
-    def test_each_has_its_parts(self):
+    def test_each_docstring_has_its_sections(self):
         found = public_names.names()
         self.assertGreater(len(found), 1200)
         for name in found:
@@ -47,7 +47,7 @@ class DocstringsTest(client_case.ClientCase):
                 self.assertEqual(public_names.lacks(name), [])
 
     def test_examples(self):
-        """Each in names of its own, as one who reads one docstring types it."""
+        """Runs each docstring in a fresh namespace, as a reader would type it."""
         finder = doctest.DocTestParser()
         runner = doctest.DocTestRunner(verbose=False)
         for name in public_names.names():
@@ -55,13 +55,13 @@ class DocstringsTest(client_case.ClientCase):
             test = finder.get_doctest(text, {"st": st, "stride": st, "np": np}, name.path, None, 0)
             said: list = []
             with self.subTest(name.path), warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # a private daemon forgets what is saved
+                warnings.simplefilter("ignore", UserWarning)  # a private daemon does not keep named arrays
                 runner.run(test, out=said.append)
                 self.assertEqual(runner.failures, 0, "".join(said))
             runner.failures = 0
 
     def test_signatures_are_written_out(self):
-        """Completion shows parameters: no function takes whatever comes, but those that pass it on or refuse it."""
+        """Completion shows parameters: only functions that forward or refuse arguments have `*args` or `**kwargs`."""
         passed_on = {"compile_ptx", "compile_ptx_for_current_device", "compile_for_current_device", "initialize",
                      "compile_with_cache", "set_cufft_callbacks", "get_runtime_info", "inspect_asm"}
         for name in public_names.names():
@@ -154,7 +154,7 @@ class StubsTest(unittest.TestCase):
         if not (PACKAGE / "__init__.pyi").exists():
             raise unittest.SkipTest("the package is not a built one: wheel_test.py checks that builds have stubs")
 
-    def test_every_public_name_is_there(self):
+    def test_every_public_name_is_in_the_stubs(self):
         for name in (*public_names.MODULES, *public_names.ALIASES):
             if name in ("stride.testing", "stride.dtypes"):
                 continue  # NumPy's stubs list the names
@@ -165,7 +165,7 @@ class StubsTest(unittest.TestCase):
                 written = next(
                     (ast.literal_eval(node.value) for node in ast.parse(stub.read_text()).body
                      if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"), None)
-                # bfloat16 is there where ml_dtypes is installed.
+                # bfloat16 exists if ml_dtypes is installed.
                 self.assertEqual(set(written) ^ set(module.__all__) - {"bfloat16"}, set(written) & {"bfloat16"})
                 self.assertEqual(set(module.__all__) - _stub_names(stub), set())
 

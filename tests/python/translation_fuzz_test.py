@@ -1,4 +1,5 @@
-"""Random Python functions as kernels, beside Python running them: whole numbers exactly, floats to the last bit (there are only basic operations).
+"""Random Python functions as kernels, compared with Python: integers exactly, floats to the last bit (only
+basic operations occur).
 
 Seeds are fixed; STRIDE_FUZZ_FUNCTIONS runs more of them, from STRIDE_FUZZ_SEED on. A failure prints the function."""
 
@@ -45,7 +46,14 @@ class Writer:
             return f"({left} if {self.condition(depth - 1)} else {right})"
         if kind == 7:
             return f"{self.choose('min', 'max')}({left}, {right})"
-        return self.choose(f"abs({left})", f"(-{left})", f"(~{left})", f"int({self.real(depth - 1)})", f"({left} % 11) ** 2", f"int({self.condition(0)})")
+        return self.choose(
+            f"abs({left})",
+            f"(-{left})",
+            f"(~{left})",
+            f"int({self.real(depth - 1)})",
+            f"({left} % 11) ** 2",
+            f"int({self.condition(0)})",
+        )
 
     def real(self, depth):
         if depth == 0:
@@ -58,13 +66,19 @@ class Writer:
             return f"({left} {self.choose('/', '//', '%')} {self.choose('2.0', '-0.75', '3')})"
         if kind == 4:
             return f"({left} if {self.condition(depth - 1)} else {right} * 1.0)"
-        return self.choose(f"abs({left})", f"(-{left})", f"min({left}, 100.0)", f"max({left}, -100.0)", f"float({self.integer(0)})")
+        return self.choose(
+            f"abs({left})", f"(-{left})", f"min({left}, 100.0)", f"max({left}, -100.0)", f"float({self.integer(0)})"
+        )
 
     def condition(self, depth):
         one = self.choose(self.integer, self.real)
         parts = f"{one(depth)} {self.choose('<', '<=', '>', '>=', '==', '!=')} {one(depth)}"
-        return self.choose(f"({parts})", f"({parts} {self.choose('and', 'or')} {self.integer(0)} < {self.integer(0)})", f"(not {parts})",
-                           f"({self.integer(0)} < {self.integer(0)} <= {self.integer(0)})")
+        return self.choose(
+            f"({parts})",
+            f"({parts} {self.choose('and', 'or')} {self.integer(0)} < {self.integer(0)})",
+            f"(not {parts})",
+            f"({self.integer(0)} < {self.integer(0)} <= {self.integer(0)})",
+        )
 
     def statement(self, indent, depth):
         pad = "    " * indent
@@ -83,7 +97,9 @@ class Writer:
                 self.statement(indent + 1, depth - 1)
         elif kind == 4:
             name = f"i{len(self.lines)}"
-            self.lines.append(f"{pad}for {name} in range({self.choose('3', 'a % 5', '1, 6', '8, 0, -3', 'b % 4, 9, a % 3 + 1')}):")
+            self.lines.append(
+                f"{pad}for {name} in range({self.choose('3', 'a % 5', '1, 6', '8, 0, -3', 'b % 4, 9, a % 3 + 1')}):"
+            )
             self.lines.append(f"{pad}    c = (c + {name}) % {BOUND}")
             self.statement(indent + 1, depth - 1)
             if self.random.random() < 0.3:
@@ -91,14 +107,21 @@ class Writer:
                 self.lines.append(f"{pad}        {self.choose('break', 'continue')}")
         else:
             name = f"n{len(self.lines)}"
-            self.lines += [f"{pad}{name} = {self.random.integers(1, 5)}", f"{pad}while {name} > 0 and {self.condition(0)}:", f"{pad}    {name} -= 1"]
+            self.lines += [
+                f"{pad}{name} = {self.random.integers(1, 5)}",
+                f"{pad}while {name} > 0 and {self.condition(0)}:",
+                f"{pad}    {name} -= 1",
+            ]
             self.statement(indent + 1, depth - 1)
 
     def text(self):
         self.lines.append("    d = 1")
         for _ in range(5):
             self.statement(1, 2)
-        self.lines.append(f"    return {self.choose(self.integer, self.real)(2)} + (c + d) * {self.choose('1', '1.0')} + z * {self.choose('0', '1')}")
+        self.lines.append(
+            f"    return {self.choose(self.integer, self.real)(2)} + (c + d) * {self.choose('1', '1.0')} + z * "
+            f"{self.choose('0', '1')}"
+        )
         return "\n".join(self.lines) + "\n"
 
 
@@ -115,7 +138,9 @@ class TranslationFuzzTest(client_case.ClientCase):
                 spec = importlib.util.spec_from_file_location(file.stem, file)
                 module = importlib.util.module_from_spec(spec)
                 spec.loader.exec_module(module)
-                expected = np.array([float(module.function(*map(lambda one: one.item(), row))) for row in zip(a, b, x, y)])
+                expected = np.array(
+                    [float(module.function(*map(lambda one: one.item(), row))) for row in zip(a, b, x, y)]
+                )
                 try:
                     ours = st.vectorize(module.function)(*map(st.asarray, (a, b, x, y))).astype(st.float64).to_numpy()
                     np.testing.assert_array_equal(ours, expected)

@@ -1,4 +1,4 @@
-"""What ufuncs have beside a plain call: out, where, dtype, casting, two results, methods; beside NumPy."""
+"""Features of ufuncs other than a plain call, compared with NumPy: out, where, dtype, casting, two results, methods."""
 
 import unittest
 
@@ -18,11 +18,17 @@ class UfuncTest(client_case.ClientCase):
     def test_where(self):
         for name in ("add", "hypot", "arctan2"):
             ours, theirs = getattr(st, name), getattr(np, name)
-            self.same(ours(st.asarray(self.x), self.y, where=self.mask), theirs(self.x, self.y, where=self.mask, out=np.zeros((2, 3))), rtol=1e-15)
+            self.same(
+                ours(st.asarray(self.x), self.y, where=self.mask),
+                theirs(self.x, self.y, where=self.mask, out=np.zeros((2, 3))),
+                rtol=1e-15,
+            )
         self.same(st.sqrt(st.asarray([4.0, 9.0]), where=st.asarray([True, False])), [2.0, 0.0])
         self.same(st.sqrt(st.asarray([4.0, 9.0]), where=st.asarray(False)), [0.0, 0.0])
         # The mask's shape counts too.
-        self.same(st.add(st.asarray(self.y), 1, where=self.mask), np.add(self.y, 1, where=self.mask, out=np.zeros((2, 3))))
+        self.same(
+            st.add(st.asarray(self.y), 1, where=self.mask), np.add(self.y, 1, where=self.mask, out=np.zeros((2, 3)))
+        )
         with self.assertRaises(st.DataTypeMismatch):
             st.add(st.asarray(self.y), 1, where=np.array([1, 0, 1]))
 
@@ -97,12 +103,17 @@ class UfuncTest(client_case.ClientCase):
 
     def test_reduce(self):
         integers = np.array([[12, 18, 30], [8, 20, 28]])
-        for name in ("add", "multiply", "maximum", "minimum", "fmax", "fmin", "gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and",
-                     "logical_or", "logical_xor", "subtract", "floor_divide"):
+        for name in (
+            "add", "multiply", "maximum", "minimum", "fmax", "fmin", "gcd", "lcm", "bitwise_and", "bitwise_or",
+            "bitwise_xor", "logical_and", "logical_or", "logical_xor", "subtract", "floor_divide",
+        ):
             for axis in (0, 1):
                 for keepdims in (False, True):
                     with self.subTest(name=name, axis=axis, keepdims=keepdims):
-                        if name in ("gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor", "subtract", "floor_divide"):
+                        if name in (
+                            "gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor", "subtract",
+                            "floor_divide",
+                        ):
                             host = integers
                         else:
                             host = self.x
@@ -110,7 +121,10 @@ class UfuncTest(client_case.ClientCase):
                                   getattr(np, name).reduce(host, axis, keepdims=keepdims))
         self.same(st.gcd.reduce(st.asarray(integers), axis=None), np.gcd.reduce(integers, axis=None))
         self.same(st.gcd.reduce(st.zeros((0, 3), dtype=st.int64)), np.gcd.reduce(np.zeros((0, 3), np.int64)))
-        self.same(st.add.reduce(st.asarray(self.x), initial=5, where=self.mask), np.add.reduce(self.x, initial=5, where=self.mask))
+        self.same(
+            st.add.reduce(st.asarray(self.x), initial=5, where=self.mask),
+            np.add.reduce(self.x, initial=5, where=self.mask),
+        )
         self.same(st.maximum.reduce(st.asarray(self.x), axis=None, initial=-1, where=self.mask),
                   np.maximum.reduce(self.x, axis=None, initial=-1, where=self.mask))
         self.same(st.minimum.reduce(st.zeros((0,)), initial=4), np.minimum.reduce(np.zeros((0,)), initial=4))
@@ -127,10 +141,17 @@ class UfuncTest(client_case.ClientCase):
             for axis in (0, 1):
                 with self.subTest(name=name, axis=axis):
                     host = np.abs(self.x)
-                    self.same(getattr(st, name).accumulate(st.asarray(host), axis), getattr(np, name).accumulate(host, axis), rtol=1e-15)
+                    self.same(
+                        getattr(st, name).accumulate(st.asarray(host), axis),
+                        getattr(np, name).accumulate(host, axis),
+                        rtol=1e-15,
+                    )
         self.same(np.maximum.accumulate(st.asarray(self.x), axis=1), np.maximum.accumulate(self.x, axis=1))
         self.same(st.add.accumulate(st.asarray([1, 2], dtype=st.int8)), np.add.accumulate(np.array([1, 2], np.int8)))
-        self.same(st.add.accumulate(st.asarray([100, 100], dtype=st.int8), dtype=np.int8), np.add.accumulate(np.array([100, 100], np.int8), dtype=np.int8))
+        self.same(
+            st.add.accumulate(st.asarray([100, 100], dtype=st.int8), dtype=np.int8),
+            np.add.accumulate(np.array([100, 100], np.int8), dtype=np.int8),
+        )
         self.same(st.subtract.outer(st.asarray(self.x), self.y), np.subtract.outer(self.x, self.y))
         self.same(np.less.outer(self.y, st.asarray(self.x)), np.less.outer(self.y, self.x))
 
@@ -153,7 +174,7 @@ class UfuncTest(client_case.ClientCase):
             st.add.at(ours, ([5], [0]), 1)
         with self.assertRaises(IndexError):
             st.add.at(ours, st.asarray([7]), 1)
-        # What only the device knows is told where the array is read.
+        # Errors that only the device detects are raised when the array is read.
         st.add.at(ours, st.asarray([7]) + 0, 1)
         with self.assertRaises(IndexError):
             ours.to_numpy()
@@ -192,13 +213,22 @@ class UfuncTest(client_case.ClientCase):
                         getattr(st, name).at(ours, [0, 1, 0], st.asarray(values))
                         self.same(ours, theirs)
 
-    def test_at_beside_numpy(self):
+    def test_at_equals_numpys(self):
         rng = np.random.default_rng(7)
         for dtype in (np.int8, np.int64, np.float16, np.float32, np.float64, np.complex64):
-            for shape, keys in (((9,), (rng.integers(-9, 9, 40),)), ((4, 5), (rng.integers(-4, 4, (3, 7)), rng.integers(0, 5, 7))),
-                                ((4, 5), (rng.integers(0, 4, 6),)), ((4, 5), (slice(1, None), np.array([0, 3, 3]))), ((6,), (2,))):
+            for shape, keys in (
+                ((9,), (rng.integers(-9, 9, 40),)),
+                ((4, 5), (rng.integers(-4, 4, (3, 7)), rng.integers(0, 5, 7))),
+                ((4, 5), (rng.integers(0, 4, 6),)),
+                ((4, 5), (slice(1, None), np.array([0, 3, 3]))),
+                ((6,), (2,)),
+            ):
                 start = rng.integers(0, 5, shape).astype(dtype)
-                for name, value in (("add", 1), ("multiply", np.asarray(2, dtype)), ("subtract", rng.integers(0, 3, start[keys].shape).astype(dtype))):
+                for name, value in (
+                    ("add", 1),
+                    ("multiply", np.asarray(2, dtype)),
+                    ("subtract", rng.integers(0, 3, start[keys].shape).astype(dtype)),
+                ):
                     with self.subTest(dtype=dtype, shape=shape, name=name):
                         ours, theirs = st.asarray(start) + 0, start + 0
                         with np.errstate(over="ignore"):
@@ -241,7 +271,11 @@ class UfuncTest(client_case.ClientCase):
         self.same(np.sum(x, initial=2.5, where=self.mask), np.sum(self.x, initial=2.5, where=self.mask))
         self.same(np.max(x, axis=1, initial=0.5, where=self.mask), np.max(self.x, axis=1, initial=0.5, where=self.mask))
         for name in ("mean", "var", "std", "any", "all"):
-            self.same(getattr(np, name)(x, axis=1, where=self.mask), getattr(np, name)(self.x, axis=1, where=self.mask), rtol=1e-14)
+            self.same(
+                getattr(np, name)(x, axis=1, where=self.mask),
+                getattr(np, name)(self.x, axis=1, where=self.mask),
+                rtol=1e-14,
+            )
         self.same(np.sum(x, axis=(), where=self.mask), np.sum(self.x, axis=(), where=self.mask))
         with self.assertRaises(ValueError):
             st.max(x, where=self.mask)
@@ -251,7 +285,10 @@ class UfuncTest(client_case.ClientCase):
     def test_reduceat(self):
         for name in ("add", "maximum", "multiply"):
             for axis, indices in ((0, [0, 1]), (1, [0, 2]), (1, [2, 0, 1, 1])):
-                self.same(getattr(st, name).reduceat(st.asarray(self.x), indices, axis), getattr(np, name).reduceat(self.x, indices, axis))
+                self.same(
+                    getattr(st, name).reduceat(st.asarray(self.x), indices, axis),
+                    getattr(np, name).reduceat(self.x, indices, axis),
+                )
         self.same(np.add.reduceat(st.arange(8), [0, 4, 1, 5]), np.add.reduceat(np.arange(8), [0, 4, 1, 5]))
         with self.assertRaises(IndexError):
             st.add.reduceat(st.arange(8), [8])
@@ -263,7 +300,9 @@ class UfuncTest(client_case.ClientCase):
 
     def test_floor_divide_of_the_standard(self):
         inf = np.inf
-        x, y = np.array([inf, -inf, inf, 3.0, -3.0, inf, np.nan, 7.0]), np.array([2.0, 2.0, -2.0, inf, inf, inf, inf, 2.0])
+        x, y = np.array([inf, -inf, inf, 3.0, -3.0, inf, np.nan, 7.0]), np.array(
+            [2.0, 2.0, -2.0, inf, inf, inf, inf, 2.0]
+        )
         self.same(st.floor_divide(st.asarray(x), st.asarray(y)), [inf, -inf, -inf, 0.0, -0.0, np.nan, np.nan, 3.0])
         self.same(st.asarray(x) // 2, [inf, -inf, inf, 1.0, -2.0, inf, np.nan, 3.0])
         self.same(-7.0 // st.asarray([inf, -inf, 2.0]), [-0.0, 0.0, -4.0])
@@ -273,10 +312,14 @@ class UfuncTest(client_case.ClientCase):
         out = np.zeros((2, 3))
         self.assertIs(np.add(st.asarray(self.x), 1, out=out), out)
         np.testing.assert_array_equal(out, self.x + 1)
-        self.same(np.add(st.asarray(self.x), 1, where=self.mask, out=st.ones((2, 3))), np.where(self.mask, self.x + 1, 1))
+        self.same(
+            np.add(st.asarray(self.x), 1, where=self.mask, out=st.ones((2, 3))), np.where(self.mask, self.x + 1, 1)
+        )
         self.same(np.add(st.asarray([1, 2]), 1, dtype=np.float32), np.add([1, 2], 1, dtype=np.float32))
         self.same(np.gcd.reduce(st.asarray([12, 18])), np.asarray(6))
-        self.same(np.add.reduce(st.asarray(self.x), axis=1, keepdims=True), np.add.reduce(self.x, axis=1, keepdims=True))
+        self.same(
+            np.add.reduce(st.asarray(self.x), axis=1, keepdims=True), np.add.reduce(self.x, axis=1, keepdims=True)
+        )
 
 
 if __name__ == "__main__":

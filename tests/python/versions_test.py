@@ -18,7 +18,7 @@ from stride._daemon import PrivateDaemon
 
 # The first that the package takes, and the newest of each major version.
 _PROTOBUFS = ("protobuf==5.26.1", "protobuf>=5,<6", "protobuf>=6,<7", "protobuf>=7,<8")
-_OLDEST_GRPC = "grpcio==1.62.3"  # of the spring of 2024, as protobuf 5
+_OLDEST_GRPC = "grpcio==1.62.3"  # spring of 2024, as protobuf 5
 _PROGRAM = """
 import os, sys, warnings
 warnings.simplefilter("error", UserWarning)  # protobuf's own, of generated code
@@ -52,7 +52,7 @@ def _pythons():
             version = (3, int(match[1])) if match else (0, 0)
             if version < (3, 9) or version in found:
                 continue
-            # A name in PATH may stand for a version that is not there.
+            # A name in PATH may refer to a version that is not installed.
             works = subprocess.run([str(path), "-c", "import ensurepip, venv"], capture_output=True, timeout=60)
             if works.returncode == 0:
                 found[version] = str(path)

@@ -1,4 +1,4 @@
-"""Mapped functions, beside the same functions applied to one item after another."""
+"""Mapped functions, compared with the same functions applied to one item after another."""
 
 import unittest
 
@@ -16,7 +16,12 @@ class VmapTest(client_case.ClientCase):
         axes = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(arguments)
         arrays = [st.asarray(one) for one in arguments]
         size = next(one.shape[axis] for one, axis in zip(arguments, axes) if axis is not None)
-        items = [function(*(st.asarray(one if axis is None else np.take(one, i, axis)) for one, axis in zip(arguments, axes))) for i in range(size)]
+        items = [
+            function(
+                *(st.asarray(one if axis is None else np.take(one, i, axis)) for one, axis in zip(arguments, axes))
+            )
+            for i in range(size)
+        ]
         for _ in range(2):
             ours = st.vmap(function, in_axes)(*arrays)
             if not isinstance(ours, tuple):
@@ -44,21 +49,40 @@ class VmapTest(client_case.ClientCase):
         x = self.rng.random((5, 3, 4))
         for axis in (None, 0, 1, -1, (0, 1)):
             for keepdims in (False, True):
-                self.check(lambda x: (st.sum(x, axis=axis, keepdims=keepdims), st.max(x, axis=axis, keepdims=keepdims),
-                                      st.mean(x, axis=axis, keepdims=keepdims), st.std(x, axis=axis, keepdims=keepdims)), x)
+                self.check(
+                    lambda x: (
+                        st.sum(x, axis=axis, keepdims=keepdims),
+                        st.max(x, axis=axis, keepdims=keepdims),
+                        st.mean(x, axis=axis, keepdims=keepdims),
+                        st.std(x, axis=axis, keepdims=keepdims),
+                    ),
+                    x,
+                )
                 if not isinstance(axis, tuple):
                     self.check(lambda x: st.argmax(x, axis=axis, keepdims=keepdims), x)
         self.check(lambda x: (st.sum(x), st.argmin(x)), np.arange(6.0))
-        self.check(lambda x: st.softmax(x) if hasattr(st, "softmax") else st.exp(x - st.max(x)) / st.sum(st.exp(x - st.max(x))), x)
+        self.check(
+            lambda x: (
+                st.softmax(x) if hasattr(st, "softmax") else st.exp(x - st.max(x)) / st.sum(st.exp(x - st.max(x)))
+            ),
+            x,
+        )
 
     def test_products(self):
-        for left, right, axes in (((5, 2, 3), (5, 3, 4), 0), ((5, 2, 3), (3, 4), (0, None)), ((2, 3), (5, 3, 4), (None, 0)), ((5, 3), (5, 3), 0),
-                                  ((5, 3), (3,), (0, None)), ((3,), (5, 3), (None, 0)), ((2, 3), (5, 3), (None, 0)), ((5, 3), (3, 2), (0, None)),
-                                  ((5, 2, 3), (7, 3, 4), (0, None)), ((7, 2, 3), (5, 3, 4), (None, 0)), ((5, 7, 2, 3), (5, 3, 4), 0),
-                                  ((5, 3), (5, 7, 3, 4), 0)):
+        for left, right, axes in (
+            ((5, 2, 3), (5, 3, 4), 0), ((5, 2, 3), (3, 4), (0, None)), ((2, 3), (5, 3, 4), (None, 0)),
+            ((5, 3), (5, 3), 0), ((5, 3), (3,), (0, None)), ((3,), (5, 3), (None, 0)),
+            ((2, 3), (5, 3), (None, 0)), ((5, 3), (3, 2), (0, None)), ((5, 2, 3), (7, 3, 4), (0, None)),
+            ((7, 2, 3), (5, 3, 4), (None, 0)), ((5, 7, 2, 3), (5, 3, 4), 0), ((5, 3), (5, 7, 3, 4), 0),
+        ):
             with self.subTest(left=left, right=right):
                 self.check(lambda a, b: a @ b, self.rng.random(left), self.rng.random(right), in_axes=axes)
-        self.check(lambda a, b: st.tensordot(a, b, axes=1), self.rng.random((5, 2, 3)), self.rng.random((3, 2)), in_axes=(0, None))
+        self.check(
+            lambda a, b: st.tensordot(a, b, axes=1),
+            self.rng.random((5, 2, 3)),
+            self.rng.random((3, 2)),
+            in_axes=(0, None),
+        )
         # The workload of the JAX documentation.
         matrix, batch = self.rng.random((150, 100)), self.rng.random((10, 100))
         self.same(st.vmap(lambda v: st.asarray(matrix) @ v)(st.asarray(batch)), batch @ matrix.T, rtol=1e-12)
@@ -106,10 +130,24 @@ class VmapTest(client_case.ClientCase):
 
     def test_views(self):
         x = self.rng.random((5, 3, 4))
-        for function in (lambda x: x.T, lambda x: x[1], lambda x: x[:, ::-2], lambda x: x[..., -1], lambda x: x.reshape(12), lambda x: x.T.reshape(2, 6),
-                         lambda x: st.broadcast_to(x, (2, 3, 4)), lambda x: st.broadcast_to(x[0], (3, 4)), lambda x: st.expand_dims(x, axis=1),
-                         lambda x: st.flip(x), lambda x: st.concat([x, x[:1] + 1]), lambda x: st.stack([x, x * 2], axis=1), lambda x: st.roll(x, 1, axis=0),
-                         lambda x: st.tile(x, (2, 1)), lambda x: st.concat([st.zeros((1, 4)), x]), lambda x: st.tril(x)):
+        for function in (
+            lambda x: x.T,
+            lambda x: x[1],
+            lambda x: x[:, ::-2],
+            lambda x: x[..., -1],
+            lambda x: x.reshape(12),
+            lambda x: x.T.reshape(2, 6),
+            lambda x: st.broadcast_to(x, (2, 3, 4)),
+            lambda x: st.broadcast_to(x[0], (3, 4)),
+            lambda x: st.expand_dims(x, axis=1),
+            lambda x: st.flip(x),
+            lambda x: st.concat([x, x[:1] + 1]),
+            lambda x: st.stack([x, x * 2], axis=1),
+            lambda x: st.roll(x, 1, axis=0),
+            lambda x: st.tile(x, (2, 1)),
+            lambda x: st.concat([st.zeros((1, 4)), x]),
+            lambda x: st.tril(x),
+        ):
             self.check(function, x)
         self.check(lambda x: x * 1, x, in_axes=1)
         self.check(lambda x, y: x + y, x, self.rng.random((3, 4, 5)), in_axes=(0, -1))
@@ -127,7 +165,9 @@ class VmapTest(client_case.ClientCase):
         self.check(lambda x, i: x[i, st.asarray([1, 2, 3])], x, i)
         self.check(lambda x: st.take_along_axis(x, st.argsort(x, axis=1), axis=1), x)
         self.check(lambda x, i: st.take_along_axis(x, i, axis=0), x, self.rng.integers(0, 6, (2, 4)), in_axes=(0, None))
-        self.check(lambda x, i: st.take_along_axis(x, i, axis=0), m[0], self.rng.integers(0, 6, (5, 2, 4)), in_axes=(None, 0))
+        self.check(
+            lambda x, i: st.take_along_axis(x, i, axis=0), m[0], self.rng.integers(0, 6, (5, 2, 4)), in_axes=(None, 0)
+        )
 
     def test_order(self):
         x = self.rng.random((5, 3, 4))
@@ -273,7 +313,7 @@ class VmapTest(client_case.ClientCase):
 
     def test_arrays_written_before_they_are_known_to_differ(self):
         def assigned(x, i):
-            y = st.concat([x, x[:1] * 0])  # is made whole, then written in parts
+            y = st.concat([x, x[:1] * 0])  # is created whole, then written in parts
             st.add.at(y, i, 1.0)
             y[i] = y[i] * 2
             return y
@@ -286,8 +326,12 @@ class VmapTest(client_case.ClientCase):
         self.same(distances(st.asarray(a), st.asarray(b)), np.sqrt(((a[:, None] - b) ** 2).sum(-1)), rtol=1e-14)
         self.same(st.jit(distances)(st.asarray(a), st.asarray(b)), np.sqrt(((a[:, None] - b) ** 2).sum(-1)), rtol=1e-14)
         self.same(st.vmap(st.jit(lambda x: x @ x))(st.asarray(a)), (a * a).sum(1), rtol=1e-14)
-        self.same(st.vmap(st.vmap(lambda x: st.sort(x)[::-1]))(st.asarray(self.rng.permutation(24.0 * np.ones(24) - np.arange(24)).reshape(2, 3, 4))).sum(),
-                  np.asarray(300.0))
+        self.same(
+            st.vmap(st.vmap(lambda x: st.sort(x)[::-1]))(
+                st.asarray(self.rng.permutation(24.0 * np.ones(24) - np.arange(24)).reshape(2, 3, 4))
+            ).sum(),
+            np.asarray(300.0),
+        )
 
     def test_one_round_trip(self):
         mapped = st.vmap(lambda x, y: st.exp(x) + y.sum())
@@ -296,7 +340,7 @@ class VmapTest(client_case.ClientCase):
             mapped(x, x).to_numpy()
         self.assertEqual(sent.num_messages, 1)
 
-    def test_what_has_no_rule(self):
+    def test_operations_without_a_batching_rule_raise(self):
         @st.vectorize
         def steps(x):
             while x > 1:

@@ -98,7 +98,9 @@ class WheelTest(client_case.ClientCase):
             self.assertEqual(
                 aliases, {f"{one}.pyi" for one in ("__init__", "cg", "devicearray", "fp16", "libdevice", "random")})
             metadata = next(site.glob("stride-*.dist-info/METADATA")).read_text()
-            needed = sorted(line.split()[1].split(">")[0] for line in metadata.split("\n") if line.startswith("Requires-Dist"))
+            needed = sorted(
+                line.split()[1].split(">")[0] for line in metadata.split("\n") if line.startswith("Requires-Dist")
+            )
             self.assertEqual(needed, ["grpcio", "numpy", "protobuf"])
             self.run_program(site, folder)
 

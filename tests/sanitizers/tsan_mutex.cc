@@ -1,9 +1,9 @@
-// Tells the thread sanitizer what abseil's locks, and the counts in its statuses, order. Debian's
-// abseil is a shared library without the sanitizer, which therefore sees no lock at all and calls
-// everything that an absl::Mutex guards a race. The functions here take the place of the library's
-// (a program's own symbols come first) and wrap them: what happens before a release happens before
-// the next acquire. Only in the tsan preset. Conditions are evaluated inside the library, by
-// whichever thread holds the lock: their reads are not checked.
+// Models the ordering of abseil's locks, and of the counts in its statuses, for the thread
+// sanitizer. Debian's abseil is a shared library without the sanitizer, which therefore sees no
+// lock and reports every access under an absl::Mutex as a race. The functions here replace the
+// library's (a program's own symbols take precedence) and wrap them: a release happens before the
+// next acquire. Only in the tsan preset. Conditions are evaluated inside the library, by whichever
+// thread holds the lock: their reads are not checked.
 #include <absl/status/status.h>
 #include <absl/synchronization/blocking_counter.h>
 #include <absl/synchronization/mutex.h>
@@ -39,7 +39,7 @@ using OfCondition = void(void*, const absl::Condition&);
 using OfConditionUntil = bool(void*, const absl::Condition&, absl::Time);
 using OfConditionFor = bool(void*, const absl::Condition&, absl::Duration);
 
-// Gives the lock up and takes it again, as every wait does.
+// Releases the lock and acquires it again, like every wait.
 template <typename Wait>
 auto Waiting(void* mutex, Wait wait) {
   __tsan_release(mutex);
@@ -167,7 +167,7 @@ bool Condition::Eval() const {
   return met;
 }
 
-// The flag behind HasBeenNotified is read by inlined code and follows the mutex.
+// The flag of HasBeenNotified is read by inlined code and follows the mutex.
 void Notification::Notify() {
   STRIDE_LIBRARY(Of, "12Notification6NotifyEv");
   __tsan_release(reinterpret_cast<char*>(this) + sizeof(Mutex));
@@ -208,7 +208,7 @@ void BlockingCounter::Wait() {
   __tsan_acquire(this);
 }
 
-// Whoever lets go last deletes what the others read before they let go.
+// The last owner deletes data that others read before their release.
 void Status::UnrefNonInlined(uintptr_t rep) {
   STRIDE_LIBRARY(void(uintptr_t), "6Status15UnrefNonInlinedEm");
   __tsan_release(reinterpret_cast<void*>(rep));

@@ -1,5 +1,5 @@
-// What absl's locks order is no race; built in the tsan preset only, where the sanitizer is the
-// judge.
+// Accesses ordered by absl's locks are no race. Built only in the tsan preset, where the sanitizer
+// checks this.
 #include <absl/status/status.h>
 #include <absl/synchronization/blocking_counter.h>
 #include <absl/synchronization/mutex.h>
@@ -31,7 +31,7 @@ class Threads {
 
 bool IsFull(int* count) { return *count == kThreads * kRounds; }
 
-TEST(TsanMutexTest, MutexAndItsWaitsOrderWhatTheyGuard) {
+TEST(TsanMutexTest, MutexAndWaitsOrderGuardedData) {
   absl::Mutex mutex;
   absl::CondVar changed;
   int count = 0;
@@ -51,7 +51,7 @@ TEST(TsanMutexTest, MutexAndItsWaitsOrderWhatTheyGuard) {
   EXPECT_EQ(count, kThreads * kRounds);
 }
 
-TEST(TsanMutexTest, ReadersSeeWhatWritersWrote) {
+TEST(TsanMutexTest, ReadersSeeWrites) {
   absl::Mutex mutex;
   int count = 0;
   Threads threads([&](int i) {
@@ -67,7 +67,7 @@ TEST(TsanMutexTest, ReadersSeeWhatWritersWrote) {
   });
 }
 
-TEST(TsanMutexTest, NotificationOrders) {
+TEST(TsanMutexTest, NotificationOrdersAccesses) {
   absl::Notification done;
   int value = 0;
   std::thread writer([&] {
@@ -80,7 +80,7 @@ TEST(TsanMutexTest, NotificationOrders) {
   writer.join();
 }
 
-TEST(TsanMutexTest, BlockingCounterOrders) {
+TEST(TsanMutexTest, BlockingCounterOrdersAccesses) {
   absl::BlockingCounter left(kThreads);
   std::array<int, kThreads> values{};
   Threads threads([&](int i) {
@@ -91,8 +91,8 @@ TEST(TsanMutexTest, BlockingCounterOrders) {
   for (int value : values) EXPECT_EQ(value, 1);
 }
 
-// The copies' last owner deletes the text; which thread that is, is chance.
-TEST(TsanMutexTest, StatusesMayBeReadAndLetGoByManyThreads) {
+// The last owner of the copies deletes the text; which thread that is, is arbitrary.
+TEST(TsanMutexTest, StatusesMayBeReadAndReleasedConcurrently) {
   for (int round = 0; round < kRounds / 10; ++round) {
     absl::Status status = absl::InternalError("what all of them read");
     Threads threads([copy = status](int) { EXPECT_EQ(copy.message().size(), 21u); });

@@ -57,9 +57,9 @@ void Worker::Adopt(broker::WorkerCallbacks callbacks) {
   Tell([] {});
 }
 
-// A process that has just died has an open socket yet.
+// A process that has just died still has an open socket.
 absl::Status Worker::Deliver(std::function<void()> command) {
-  if (told_dead_ || devices_->vanished_) return Dead();
+  if (reported_dead_ || devices_->vanished_) return Dead();
   if (dead_) return world().Chance(0.5) ? absl::OkStatus() : Dead();
   last_command_ =
       std::max(last_command_ + absl::Nanoseconds(1), world().Now() + world().Latency() / 4);
@@ -91,7 +91,7 @@ void Worker::Tell(std::function<void()> news) {
 
 absl::StatusOr<UniqueFd> Worker::CreateArena(uint64_t arena, uint64_t size) {
   devices_->watcher_->Point("before an arena is made");
-  if (told_dead_) return Dead();
+  if (reported_dead_) return Dead();
   auto fd = CreateMemoryFile("arena", size);
   auto map = MemoryMap::Map(fd->get(), size, /*writable=*/true);
   world().Sleep(world().Latency());
@@ -181,7 +181,7 @@ std::string Worker::Work(Half half) {
   if (graph == graphs_.end()) return "its graph is not loaded";
   std::vector<ops::Location> slots;
   for (const auto& slot : current_.graph().slots()) slots.push_back({slot.arena(), slot.offset()});
-  // The first half of the steps, then the others: it can be cut off between.
+  // The first half of the steps, then the others: it can be interrupted between.
   const int count = graph->second.steps_size(), middle = count / 2;
   for (int i = half == Half::kFirst ? 0 : middle; i < (half == Half::kFirst ? middle : count);
        ++i) {
@@ -330,7 +330,7 @@ void Worker::Die(absl::Status cause, bool fault) {
                             .started_sequence = page().started_sequence.load(),
                             .undone = wire::UndoneIn(page())};
   if (running_) devices_->watcher_->Hit(current_.label(), fault);
-  // The process may have told which task it was, or only that there was a fault.
+  // The process may have reported the task, or only a fault.
   if (running_ && fault && world().Chance(0.7)) death.faulting_sequence = current_.sequence();
   world().Note("worker ", id_, " of device ", device_, " dies: ", death.cause.message(),
                running_ ? absl::StrCat(", in `", current_.label(), "`") : "", ", completed ",
@@ -339,7 +339,7 @@ void Worker::Die(absl::Status cause, bool fault) {
   queue_.clear();
   arenas_.clear();
   Tell([this, death] {
-    told_dead_ = true;
+    reported_dead_ = true;
     staging_->Close();
     for (auto& [id, answer] : std::exchange(pending_, {})) answer(Dead());
     callbacks_.died(death);

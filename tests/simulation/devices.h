@@ -20,39 +20,39 @@ namespace stride::simulation {
 
 class Devices;
 
-// What may go wrong by itself, each time it might.
+// Probabilities of spontaneous failures, per occasion.
 struct Hazards {
-  double start_dies = 0;     // a worker while it starts: another is tried
+  double start_dies = 0;     // a worker during its start: another is tried
   double start_fails = 0;    // none can be started
-  double arena_fails = 0;    // the device gives no memory
+  double arena_fails = 0;    // the device has no memory
   double task_fails = 0;     // a task ends with an error
   double task_faults = 0;    // a task kills its worker
-  double task_hangs = 0;     // one of those that may (see Watcher)
+  double task_hangs = 0;     // a task that may, see Watcher
   double compile_fails = 0;  // the compiler dies
   double copy_dies = 0;      // a worker in the middle of a copy to or from it
-  // What a worker that is asked to take tasks back may do instead: refuse, though they have not
-  // begun; stand still for a while first; never answer.
+  // Alternative behaviour of a worker that must recall tasks: refuse, although they have not begun;
+  // pause first; never reply.
   double recall_refused = 0, recall_late = 0, recall_ignored = 0;
 };
 
-// Hears of tasks by their labels, and knows what may be done to them.
+// Observes tasks by their labels, and knows which interventions are allowed.
 class Watcher {
  public:
   virtual ~Watcher() = default;
   // The daemon may die here.
   virtual void Point(const char* what) = 0;
-  // It is running now. False: it is not to run, and the text told by Fail.
+  // The task starts. Returns false if it must not run, with the text from Fail.
   virtual void Began(const std::string& label) = 0;
-  // Its worker died while it ran, or (`fault`) because of it.
+  // The task's worker died while it ran, or (`fault`) because of it.
   virtual void Hit(const std::string& label, bool fault) = 0;
   virtual bool MayHang(const std::string& label) = 0;
-  // Whose it is; empty: it does not tell.
+  // The task's tenant; empty if unknown.
   virtual std::string TenantOf(const std::string& label) = 0;
 };
 
 // A worker process and its device. Commands arrive late and in order, tasks run one after another
-// and really compute, answers arrive later and in order. A host-memory device takes queued tasks
-// back; another has handed them to its stream as soon as it has read them.
+// and really compute, results arrive later and in order. A host-memory device recalls queued tasks;
+// another has put them into its stream as soon as it has read them.
 class Worker : public broker::Worker, public std::enable_shared_from_this<Worker> {
  public:
   Worker(Devices* devices, uint64_t id, int device);
@@ -61,7 +61,7 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   uint64_t id() const override { return id_; }
   pid_t pid() const override { return 0; }
   const wire::DeviceDescription& device() const override;
-  bool alive() const override { return !told_dead_; }
+  bool alive() const override { return !reported_dead_; }
   int status_page() const override { return page_fd_.get(); }
   void Adopt(broker::WorkerCallbacks callbacks) override;
   absl::StatusOr<UniqueFd> CreateArena(uint64_t arena, uint64_t size) override;
@@ -83,9 +83,9 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   void Kill(absl::Status cause) override;
   void Shutdown() override;
 
-  // The process ends now; the news of it come later.
+  // The process ends now; the daemon learns it later.
   void Die(absl::Status cause, bool fault);
-  // Without a daemon: works on what was sent, and is perhaps through with it in no time.
+  // Without a daemon: works on the tasks sent, and may finish them at once.
   void GoOnAlone();
   bool dead() const { return dead_; }
   bool running() const { return running_; }
@@ -115,26 +115,26 @@ class Worker : public broker::Worker, public std::enable_shared_from_this<Worker
   broker::WorkerCallbacks callbacks_;
   bool adopted_ = false;
   std::vector<std::function<void()>> kept_back_;
-  std::map<uint64_t, std::shared_ptr<MemoryMap>> arenas_;  // copies under way keep theirs
+  std::map<uint64_t, std::shared_ptr<MemoryMap>> arenas_;  // copies in flight keep theirs
   std::map<uint64_t, wire::Code> modules_;
   std::map<uint64_t, wire::Graph> graphs_;
-  std::deque<std::function<void()>> commands_;  // on their way
+  std::deque<std::function<void()>> commands_;  // in flight
   std::deque<wire::Task> queue_;
   std::set<uint64_t> taken_;
-  std::map<uint64_t, std::function<void(absl::Status)>> pending_;  // answers owed
+  std::map<uint64_t, std::function<void(absl::Status)>> pending_;  // replies owed
   uint64_t next_pending_ = 0;
   uint64_t last_submitted_ = 0;
   bool running_ = false;
-  bool hangs_ = false;  // the task that is running
+  bool hangs_ = false;  // the running task
   bool shutting_down_ = false;
   wire::Task current_;
   SteadyTime begun_;
   std::string tenant_;
-  bool dead_ = false, told_dead_ = false;
+  bool dead_ = false, reported_dead_ = false;
   SteadyTime last_command_, last_news_, last_upload_, last_download_;
 };
 
-// The broker: starts workers, "compiles" by remembering what was asked for.
+// The broker: starts workers, "compiles" by recording the requests.
 class Devices : public broker::Broker, public broker::Compiler {
  public:
   Devices(World* world, Watcher* watcher, const Hazards* hazards,
@@ -154,11 +154,11 @@ class Devices : public broker::Broker, public broker::Compiler {
 
   // The daemon is gone, its workers not yet.
   void GoOnAlone();
-  // The daemon is gone, and all of these with it: nothing of them touches memory any more.
+  // The daemon is gone with all of these: none of them accesses memory any more.
   void Vanish();
-  // One that lives; null: there is none.
+  // A living worker; null if none.
   std::shared_ptr<Worker> Any();
-  // Of workers that start from now on: what one copy moves at most.
+  // For workers started from now on: the maximum bytes of one copy.
   void set_slot_bytes(uint64_t bytes) { slot_bytes_ = bytes; }
   void set_ill(int device, bool ill) { ill_[device] = ill; }
 

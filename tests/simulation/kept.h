@@ -9,8 +9,8 @@
 
 namespace stride::simulation {
 
-// A keeper in this process. What it keeps at one moment can be copied, content and all: that is
-// what a daemon killed then leaves behind, whatever becomes of the one that goes on.
+// A keeper in this process. Its state at one time can be copied with its content: this is the state
+// that a killed daemon leaves, whatever the original does later.
 class Kept : public keeper::Keeper {
  public:
   using Files = std::map<std::string, UniqueFd>;

@@ -24,7 +24,7 @@ Values In(const Values& values, const View& view) {
 
 }  // namespace
 
-// Operations, what they made and where it lies know each other.
+// Operations, their results and their locations reference each other.
 Model::~Model() {
   for (auto& [id, op] : ops_) {
     op->version->op = nullptr;
@@ -99,19 +99,20 @@ bool Model::Excused(const Op& op, absl::StatusCode code) const {
   bool labelled = op.kind == Op::Kind::kCombine && !op.through_temporary;
   switch (code) {
     case absl::StatusCode::kCancelled:
-      return op.stop_asked || op.of_job;  // the rest of a job goes when one has failed
+      return op.stop_asked ||
+             op.of_job;  // the rest of a job is dropped when one operation has failed
     case absl::StatusCode::kDeadlineExceeded:
       return op.deadline <= world_->Now();
     case absl::StatusCode::kFailedPrecondition:
       return op.faulted || op.kind == Op::Kind::kUpload ||
              (!labelled && excuses_.unlabelled_faults);
     case absl::StatusCode::kAborted:
-      // Not to be repeated, or it went down with its workers too often.
+      // Not repeatable, or it went down with its workers too often.
       return (op.hit && (op.in_place || op.num_began >= 3)) || excuses_.compiler ||
              (op.restarted && (op.in_pieces || (op.in_place && op.hit))) ||
-             // It failed, the news of it was lost, and by now its inputs are others.
+             // It failed, the report was lost, and its inputs have changed since.
              (op.faulted && op.hit) ||
-             // What was asked back and not answered by the time the daemon died may have run.
+             // Recalled tasks without a reply at the daemon's death may have run.
              (op.in_place && op.restarted &&
               (op.stop_asked || op.deadline != SteadyTime::InfiniteFuture())) ||
              (!labelled && excuses_.unlabelled_faults);
@@ -140,7 +141,7 @@ void Model::AddErrors(const VersionPtr& version, std::set<const Version*>& seen,
   if (version->op == nullptr) return;
   const Op& op = *version->op;
   if (op.outcome == Outcome::kFailed) all.insert(op.status.code());
-  // Of a job's operations only the whole is told.
+  // For a job's operations, only the whole job is reported.
   if (op.outcome == Outcome::kUnknown ||
       ((op.of_job || op.kind == Op::Kind::kUpload) && op.outcome == Outcome::kPending)) {
     for (int code = 1; code <= 16; ++code) {
@@ -241,7 +242,7 @@ Allowed Model::Compute(const VersionPtr& version) {
   Allowed before;
   if (op.in_place) before = AllowedIn(version->before);
   if (op.outcome == Outcome::kFailed) {
-    // A client that was told of an error in the middle of overwriting knows nothing.
+    // A client that got an error while it overwrote an array knows nothing.
     if (op.kind == Op::Kind::kOverwrite) return {.anything = true};
     return before;
   }
@@ -260,7 +261,7 @@ Allowed Model::Compute(const VersionPtr& version) {
   if (inputs.empty()) inputs.push_back({.values = {{}}});
   for (const Values& first : inputs[0].values) {
     std::set<Values> seconds = inputs.size() > 1 ? inputs[1].values : std::set<Values>{{}};
-    // Two views of one buffer hold one content.
+    // Two views of one buffer have one content.
     if (inputs.size() > 1 && op.inputs[0].version == op.inputs[1].version) seconds = {first};
     for (const Values& second : seconds) {
       for (const Values& old : befores) {
@@ -283,7 +284,7 @@ Allowed Model::Compute(const VersionPtr& version) {
   if (allowed.values.size() > kMaxPossibilities) return {.anything = true};
   bool certain = op.outcome == Outcome::kDone && allowed.values.size() == 1;
   if (certain) {
-    // What led to it need not be kept.
+    // Its causes need not be kept.
     version->errors = ErrorsOf(version);
     version->values = *allowed.values.begin();
   }

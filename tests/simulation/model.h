@@ -18,15 +18,15 @@ namespace stride::simulation {
 
 using Values = std::vector<int64_t>;
 
-// Without its details: their order is the machine's chance, not the seed's.
+// Without its details: their order depends on the machine, not on the seed.
 inline std::string Text(const absl::Status& status) {
   return absl::StrCat(absl::StatusCodeToString(status.code()), ": ", status.message());
 }
 
 struct Op;
 
-// The content of a buffer after one operation. `before` is what that operation found there; null
-// when it made the buffer.
+// The content of a buffer after one operation. `before` is the content that the operation found;
+// null if it created the buffer.
 struct Version {
   std::shared_ptr<Op> op;
   std::shared_ptr<Version> before;
@@ -48,10 +48,10 @@ struct View {
   int64_t offset = 0, stride = 1, count = 0;
 };
 
-// What an array may hold.
+// Possible contents of an array.
 struct Allowed {
-  bool anything = false;    // it was left half written, and its client was told
-  std::set<Values> values;  // empty: it must carry an error
+  bool anything = false;    // it was left half written, and its client got an error
+  std::set<Values> values;  // if empty, it must carry an error
 };
 
 struct Input {
@@ -67,19 +67,19 @@ struct Op {
   int id = 0;
   Kind kind = Kind::kCombine;
   std::string tenant;
-  std::string session;  // empty: of a job
+  std::string session;  // empty for a job
   std::vector<Input> inputs;
   View out;
-  VersionPtr version;  // that it makes
+  VersionPtr version;  // that it creates
   bool in_place = false;
   bool through_temporary = false;
   bool in_pieces = false;  // perhaps: its arrays are large
-  Values content;          // of an upload
+  Values content;          // for an upload
   Outcome outcome = Outcome::kPending;
   absl::Status status;
   bool verified = false;
-  // What happened that may be the reason of an error.
-  bool stop_asked = false;  // cancelled, of a cancelled or failed job, or of a session that went
+  // Events that may be the reason of an error.
+  bool stop_asked = false;  // cancelled, of a cancelled or failed job, or of a closed session
   SteadyTime deadline = SteadyTime::InfiniteFuture();
   bool faulted = false;
   bool hit = false;        // its worker died while it ran
@@ -91,46 +91,46 @@ struct Op {
 };
 using OpPtr = std::shared_ptr<Op>;
 
-// Tells what the daemon may answer. It knows what was accepted, in which order, what was done to
-// it, and how each operation ended; contents follow from that alone.
+// Predicts the daemon's valid results. It knows the accepted operations, their order, later
+// interventions, and their outcomes; contents follow only from that.
 class Model {
  public:
-  // What happens by itself, and so excuses any operation.
+  // Spontaneous events, which excuse any operation.
   struct Excuses {
     bool memory = false;   // RESOURCE_EXHAUSTED
     bool devices = false;  // workers that do not start
     bool compiler = false;
-    bool unlabelled_faults = false;  // of tasks that cannot be told apart
+    bool unlabelled_faults = false;  // tasks that cannot be distinguished
   };
 
   explicit Model(World* world) : world_(world) {}
   ~Model();
 
   OpPtr Make(Op::Kind kind, const std::string& tenant);
-  // Enters it behind everything accepted before: inputs read what is there now.
+  // Enters it after everything accepted before: inputs read the current contents.
   void Accept(const OpPtr& op);
   // It was never accepted after all, being the last one.
   void Undo(const OpPtr& op);
 
   void Ended(const OpPtr& op, const absl::Status& status);
-  // Looks at those that ended since.
+  // Examines the operations that ended since.
   void Verify();
 
   Allowed AllowedIn(const VersionPtr& version);
   void CheckContent(const std::string& what, const VersionPtr& version, const View& view,
                     const Values& values);
-  // Whether an array with this content may carry an error of this code.
+  // Returns whether an array with this content may carry an error of this code.
   bool MayCarry(const VersionPtr& version, const absl::Status& status) {
     return version != nullptr && ErrorsOf(version).count(status.code()) > 0;
   }
   void CheckError(const std::string& what, const VersionPtr& version, const absl::Status& status);
 
-  // Of a copy that the daemon made by itself.
+  // A copy that the daemon made by itself.
   bool CopyMayFail(absl::StatusCode code) const;
 
   OpPtr Find(int id) const;
   const std::map<int, OpPtr>& ops() const { return ops_; }
-  // Those whose outcome matters to nobody any more.
+  // Operations whose outcome no longer matters.
   void Prune();
   Excuses& excuses() { return excuses_; }
   int num_pending() const;
@@ -145,7 +145,7 @@ class Model {
   void AddErrors(const VersionPtr& version, std::set<const Version*>& seen,
                  std::set<absl::StatusCode>& all);
   Allowed Compute(const VersionPtr& version);
-  // Of what led to it, for a failure's text.
+  // The history that led to it, for a failure's text.
   std::string Story(const VersionPtr& version, int num_lines = 12) const;
   Values Apply(const Op& op, const std::vector<const Values*>& inputs, const Values& before) const;
   void VerifyOne(const OpPtr& op);
@@ -154,7 +154,7 @@ class Model {
   Excuses excuses_;
   std::map<int, OpPtr> ops_;
   std::vector<OpPtr> ended_;
-  std::map<const Version*, Allowed> known_;  // of the question that is answered now
+  std::map<const Version*, Allowed> known_;  // the current query
   int depth_ = 0;
   int next_id_ = 1;
   uint64_t num_verified_ = 0, num_contents_ = 0;

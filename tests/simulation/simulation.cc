@@ -12,7 +12,13 @@
 #include "server/base/steady_time.h"
 #include "server/recovery/journals.h"
 #include "server/recovery/key.h"
-#include "tests/support/one_journal.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/job_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/program_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
 
 namespace stride::simulation {
 namespace {
@@ -21,9 +27,9 @@ constexpr int64_t kSizes[] = {8, 16};
 // More than a full device holds of these, or holds at all.
 constexpr int64_t kLargeSizes[] = {400, 1200};
 constexpr int64_t kFullDeviceBytes = 8 << 10;
-constexpr size_t kPiece = 24, kLargePiece = 1000;  // bytes of an upload that come at once
+constexpr size_t kPiece = 24, kLargePiece = 1000;  // bytes of an upload that arrive at once
 constexpr uint64_t kLargeSlot = 512;
-constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for what was accepted
+constexpr absl::Duration kPatience = absl::Minutes(10);  // simulated, for accepted work
 
 constexpr int64_t kLargestProgram = 100;  // elements
 
@@ -59,7 +65,7 @@ Simulation::~Simulation() {
   if (engine_ != nullptr) StopEngine();
 }
 
-// Some seeds see little go wrong, others nearly everything.
+// Some seeds have few failures, others nearly all.
 void Simulation::ChooseScenario() {
   num_tenants_ = 1 + static_cast<int>(world_.Below(3));
   int num_devices = 1 + static_cast<int>(world_.Below(3));
@@ -89,9 +95,9 @@ void Simulation::ChooseScenario() {
   death_rate_ = sometimes(0.03);
   restart_rate_ = sometimes(0.01);
   model_.excuses().compiler = hazards_.compile_fails > 0;
-  // What clients are in the middle of sending or fetching stays where it is.
+  // Arrays that clients are sending or fetching stay in place.
   model_.excuses().memory = full_ || hazards_.arena_fails > 0;
-  // A copy is given up when the third worker dies over it.
+  // A copy is abandoned when the third worker dies over it.
   model_.excuses().devices = hazards_.start_fails > 0 || hazards_.start_dies > 0 ||
                              hazards_.task_faults > 0 || hazards_.copy_dies > 0 || death_rate_ > 0;
   options_.default_session_ttl = absl::Hours(20);
@@ -116,11 +122,11 @@ void Simulation::StartEngine(std::vector<NamedFd> kept) {
   engine_ = scheduler::Engine::Create(options_, devices_.get(), keeper_.get(), std::move(kept));
 }
 
-// Of one that was killed too: its threads have to end somehow. What it still does reaches nobody.
+// For a killed one too: its threads have to end. Its further actions have no effect.
 void Simulation::StopEngine() {
   bool was_ending = std::exchange(ending_, true);
   tickets_.clear();
-  spilled_bytes_ += engine_->SampleSpill().spilled_bytes;
+  spilled_bytes_ += engine_->devices().SampleSpill().spilled_bytes;
   engine_->StopRecording();
   devices_->Shutdown();
   world_.Wait([this] { return num_calls_ == 0; }, SteadyTime::InfiniteFuture());
@@ -137,7 +143,7 @@ void Simulation::Point(const char* what) {
   if (points_to_death_-- > 0) return;
   killed_ = true;
   world_.Note("the daemon is killed ", what);
-  // Nobody ends its workers before the next one: they go on with all that they were sent.
+  // Its workers run on until the next daemon: they process everything sent.
   if (world_.Chance(0.5)) devices_->GoOnAlone();
   left_ = keeper_->Copy();
   devices_->Vanish();
@@ -152,7 +158,6 @@ void Simulation::Restart() {
     op->restarted = true;
     if (!op->of_job) op->outcome = Outcome::kUnknown;
   }
-  if (world_.Chance(0.1)) left_ = testing::WithOneJournal(std::move(left_));
   keeper_ =
       std::make_unique<Kept>([this](const char* what) { Point(what); }, std::exchange(left_, {}));
   ended_jobs_.clear();
@@ -168,13 +173,13 @@ void Simulation::Restart() {
   AfterRestart();
 }
 
-// What became of the request that was under way?
+// The outcome of the request in flight is unknown.
 void Simulation::AfterRestart() {
   if (!unanswered_.has_value()) return;
   Unanswered last = std::move(*unanswered_);
   unanswered_.reset();
   if (!last.job.empty()) {
-    auto job = engine_->GetJob(Id(jobs_[last.job].tenant), last.job);
+    auto job = engine_->jobs().Get(Id(jobs_[last.job].tenant), last.job);
     if (job.ok()) {
       jobs_[last.job].accepted = true;
       return;
@@ -185,10 +190,10 @@ void Simulation::AfterRestart() {
     last.forget();
     return;
   }
-  bool there = !last.array.empty() && engine_->GetArray(Id(last.op->tenant), last.array).ok();
+  bool there = !last.array.empty() && engine_->arrays().Get(Id(last.op->tenant), last.array).ok();
   if (there) return;
   if (last.array.empty()) {
-    last.op->stop_asked = true;  // it may or may not have been accepted
+    last.op->stop_asked = true;  // it may have been accepted
     return;
   }
   model_.Undo(last.op);
@@ -236,7 +241,7 @@ Simulation::Session* Simulation::AnySession() {
   return it->second.get();
 }
 
-// Of the session, or of its tenant; of so many elements, where that is said.
+// Resources of the session, or of its tenant; with so many elements, if given.
 std::optional<Simulation::Named> Simulation::AnyArray(Session& session, int64_t count) {
   std::vector<Named> all;
   for (auto& [handle, array] : session.arrays) {
@@ -273,8 +278,8 @@ void Simulation::Open() {
   std::string id = absl::StrCat("s", next_name_++);
   v1::CreateSessionRequest request;
   request.set_session_id(id);
-  auto made = engine_->CreateSession(Id(tenant), request);
-  if (killed_) return;  // if it was made, nobody uses it
+  auto made = engine_->sessions().Create(Id(tenant), request);
+  if (killed_) return;  // if it was created, no operation uses it
   if (!made.ok()) world_.Fail("no session: ", Text(made.status()));
   auto session = std::make_unique<Session>();
   session->tenant = tenant;
@@ -288,11 +293,11 @@ void Simulation::CloseSession() {
   Session* session = AnySession();
   if (session == nullptr) return;
   world_.Note(session->name, " ends");
-  // Its queued work never runs, whatever it was to write, nor do its uploads go on.
+  // Its queued work never runs, whatever its outputs, and its uploads end.
   for (const auto& [id, op] : model_.ops()) {
     if (op->outcome != Outcome::kDone && op->session == session->name) op->stop_asked = true;
   }
-  absl::Status status = engine_->DeleteSession(Id(session->tenant), session->name);
+  absl::Status status = engine_->sessions().Delete(Id(session->tenant), session->name);
   if (!status.ok()) world_.Fail("a session cannot be ended: ", Text(status));
   sessions_.erase(session->name);
 }
@@ -339,7 +344,7 @@ void Simulation::Upload() {
   world_.Call([this, op, header, life = life_, forget] {
     absl::Status status;
     {
-      auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
+      auto upload = engine_->arrays().BeginUpload(Id(op->tenant), header, op->deadline);
       status = upload.status();
       std::string bytes = Bytes(op->content);
       size_t piece = bytes.size() > kLargePiece ? kLargePiece : kPiece;
@@ -350,7 +355,7 @@ void Simulation::Upload() {
     --num_calls_;
     if (killed_ || ending_ || life != life_) return;
     if (op->outcome != Outcome::kPending) return;
-    // What came of it is in the array: complete, or to be gone on with until its lease ends.
+    // The outcome is in the array: complete, or resumable until its lease ends.
     if (status.ok()) {
       model_.Ended(op, status);
     } else {
@@ -369,7 +374,7 @@ void Simulation::Overwrite() {
   if (!array.has_value() || array->array->view.stride != 1 || array->array->view.count == 1 ||
       array->array->view.buffer->now == nullptr)
     return;
-  // What its own upload has not finished is gone on with, not overwritten.
+  // Its own unfinished upload is resumed, not overwritten.
   const OpPtr& last = array->array->view.buffer->now->op;
   if (last != nullptr && last->outcome != Outcome::kDone) return;
   OpPtr op = model_.Make(Op::Kind::kOverwrite, session->tenant);
@@ -391,7 +396,7 @@ void Simulation::Overwrite() {
   world_.Call([this, op, header, life = life_] {
     absl::Status status;
     {
-      auto upload = engine_->BeginUpload(Id(op->tenant), header, op->deadline);
+      auto upload = engine_->arrays().BeginUpload(Id(op->tenant), header, op->deadline);
       status = upload.status();
       std::string bytes = Bytes(op->content);
       size_t piece = bytes.size() > kLargePiece ? kLargePiece : kPiece;
@@ -413,7 +418,7 @@ void Simulation::SetOperand(const Named& array, v1::Operand* operand) {
   }
 }
 
-// The same result by a program of several steps, which the next call of it finds planned.
+// The same result by a program of several steps, which its next call finds planned.
 void Simulation::MakeProgram(const OpPtr& op, v1::Operation* operation) {
   v1::CreateProgramRequest request;
   request.set_program_id(absl::StrCat("p", op->id));
@@ -438,7 +443,7 @@ void Simulation::MakeProgram(const OpPtr& op, v1::Operation* operation) {
   copy(5, 6);
   expression(absl::StrCat("x + ", op->id), {{"x", 6}}, 7);
   program->add_outputs(7);
-  auto created = engine_->CreateProgram(Id(op->tenant), request);
+  auto created = engine_->programs().Create(Id(op->tenant), request);
   if (killed_ || !created.ok()) return;
   v1::ProgramCall call;
   call.set_program(created->program().name());
@@ -517,7 +522,7 @@ void Simulation::Compute() {
   OpPtr op = model_.Make(kind, session->tenant);
   op->session = session->name;
   if (world_.Chance(0.15)) {
-    // Of whole nanoseconds, like everything that is kept.
+    // Whole nanoseconds, like every stored time.
     SteadyTime deadline = world_.Now() + world_.Latency() * (1 + world_.Below(20));
     op->deadline =
         SteadyTime::SinceBoot(absl::Nanoseconds(absl::ToInt64Nanoseconds(deadline.since_boot())));
@@ -549,8 +554,8 @@ void Simulation::Compute() {
     op->out = {std::make_shared<Buffer>(), 0, 1, count};
     op->out.buffer->tenant = session->tenant;
     operation = OperationFor(op, inputs);
-    // One that is larger than a device runs step by step, and what its steps end with is no single
-    // error.
+    // A program larger than a device runs step by step, and may end with the errors of several
+    // steps.
     if (kind == Op::Kind::kCombine && count <= kLargestProgram && world_.Chance(0.3))
       MakeProgram(op, &operation);
     if (killed_) return;
@@ -558,9 +563,9 @@ void Simulation::Compute() {
   }
   const bool calls = operation.has_program_call();
   Send(op, *session, operation, array, forget);
-  // What it is called with keeps the plan.
+  // The arrays of its call keep the plan.
   if (!killed_ && calls && world_.Chance(0.7))
-    engine_->DeleteProgram(Id(op->tenant), operation.program_call().program()).IgnoreError();
+    engine_->programs().Delete(Id(op->tenant), operation.program_call().program()).IgnoreError();
 }
 
 void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation,
@@ -576,7 +581,8 @@ void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation
               operation.ShortDebugString(), op->in_place ? " in place of " : "",
               op->in_place ? before : "", ", reads", inputs);
   unanswered_ = {op, array, "", forget};
-  auto ticket = engine_->Submit(Id(session.tenant), session.name, operation, op->deadline);
+  auto ticket =
+      engine_->operations().Submit(Id(session.tenant), session.name, operation, op->deadline);
   if (killed_) return;
   unanswered_.reset();
   if (!ticket.ok()) {
@@ -586,7 +592,7 @@ void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation
     return;
   }
   tickets_[op->id] = *ticket;
-  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<scheduler::Ticket>(*ticket),
+  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<scheduler::OperationHandle>(*ticket),
                      life = life_](const absl::Status& status) {
     if (killed_ || ending_ || life != life_) return;
     if (ticket.expired()) return;
@@ -624,9 +630,9 @@ void Simulation::MakeView() {
   uint64_t handle = session->next_handle++;
   operation.add_outputs()->set_handle(handle);
   world_.Note("view ", session->name, "/arrays/", handle, " of ", base->name);
-  auto ticket =
-      engine_->Submit(Id(session->tenant), session->name, operation, SteadyTime::InfiniteFuture());
-  if (killed_) return;  // nobody asks for it any more, but it may be there
+  auto ticket = engine_->operations().Submit(Id(session->tenant), session->name, operation,
+                                             SteadyTime::InfiniteFuture());
+  if (killed_) return;  // no operation requests it any more, but it may exist
   if (ticket.ok()) {
     session->arrays[handle] = {made};
     return;
@@ -667,7 +673,7 @@ void Simulation::BeginFetch() {
   std::advance(it, world_.Below(session->arrays.size()));
   const Array& array = it->second;
   std::string what = absl::StrCat(session->name, "/arrays/", it->first);
-  auto fetch = engine_->BeginFetch(Id(session->tenant), session->name, it->first);
+  auto fetch = engine_->arrays().BeginFetch(Id(session->tenant), session->name, it->first);
   if (killed_) return;
   VersionPtr version = array.view.buffer->now;
   world_.Note("fetch of ", what, ", left by ", version->op == nullptr ? 0 : version->op->id);
@@ -678,7 +684,7 @@ void Simulation::BeginFetch() {
   fetches_.push_back({*std::move(fetch), what, version, array.view});
 }
 
-// Those that can be had without waiting for tasks.
+// Arrays that are available without waiting for tasks.
 void Simulation::ReadFetches() {
   if (fetches_.empty() || killed_) return;
   size_t index = world_.Below(fetches_.size());
@@ -721,7 +727,7 @@ void Simulation::Release() {
   v1::Release release;
   release.add_handles(it->first);
   world_.Note("release of ", session->name, "/arrays/", it->first);
-  absl::Status status = engine_->Release(Id(session->tenant), session->name, release);
+  absl::Status status = engine_->operations().Release(Id(session->tenant), session->name, release);
   if (!status.ok()) world_.Fail("a handle cannot be released: ", Text(status));
   session->arrays.erase(it);
 }
@@ -739,7 +745,7 @@ void Simulation::DeleteNamed() {
       op->stop_asked = true;
   }
   world_.Note("delete ", it->first);
-  absl::Status status = engine_->DeleteArray(Id(tenant), it->first);
+  absl::Status status = engine_->arrays().Delete(Id(tenant), it->first);
   if (!status.ok()) world_.Fail("a named array cannot be deleted: ", Text(status));
   arrays.erase(it);
 }
@@ -819,7 +825,7 @@ void Simulation::CreateJob() {
     for (const std::string& name : made) named_[tenant].erase(name);
   };
   unanswered_ = {nullptr, "", job.name, forget};
-  auto created = engine_->CreateJob(Id(tenant), request);
+  auto created = engine_->jobs().Create(Id(tenant), request);
   if (killed_) return;
   unanswered_.reset();
   if (created.ok()) {
@@ -827,7 +833,7 @@ void Simulation::CreateJob() {
     return;
   }
   world_.Note(job.name, " is refused: ", Text(created.status()));
-  // Nothing of it was done.
+  // The request had no effect.
   bool explained = false;
   for (const OpPtr& op : job.ops) {
     op->outcome = Outcome::kUnknown;
@@ -851,11 +857,11 @@ void Simulation::CancelJob() {
   Job& job = *going[world_.Below(going.size())];
   world_.Note("cancel of ", job.name);
   for (const OpPtr& op : job.ops) op->stop_asked = true;
-  auto cancelled = engine_->CancelJob(Id(job.tenant), job.name);
+  auto cancelled = engine_->jobs().Cancel(Id(job.tenant), job.name);
   if (!cancelled.ok()) world_.Fail("a job cannot be cancelled: ", Text(cancelled.status()));
 }
 
-// Every accepted job is there, and ends once.
+// Every accepted job exists, and ends once.
 void Simulation::CheckJobs() {
   for (const std::string& name : std::exchange(ended_jobs_, {})) {
     auto it = jobs_.find(name);
@@ -864,7 +870,7 @@ void Simulation::CheckJobs() {
   if (killed_) return;
   for (auto& [name, job] : jobs_) {
     if (job.over || !job.accepted) continue;
-    auto now = engine_->GetJob(Id(job.tenant), name);
+    auto now = engine_->jobs().Get(Id(job.tenant), name);
     if (!now.ok()) {
       world_.Fail("an accepted job is lost: ", Text(now.status()));
       return;
@@ -879,18 +885,18 @@ void Simulation::CheckJobs() {
         model_.Ended(op, absl::OkStatus());
       } else {
         op->outcome = Outcome::kUnknown;
-        op->stop_asked = true;  // the others go when one has failed
+        op->stop_asked = true;  // the others are dropped when one has failed
       }
     }
   }
 }
 
-// Operations whose answer went with a daemon: their new arrays tell how they ended.
+// Operations whose response was lost with a daemon: their new arrays report their outcome.
 void Simulation::Resolve() {
   auto look = [this](const std::string& tenant, const std::string& name, const Array& array) {
     if (killed_) return;
     const VersionPtr& version = array.view.buffer->now;
-    auto got = engine_->GetArray(Id(tenant), name);
+    auto got = engine_->arrays().Get(Id(tenant), name);
     if (!got.ok()) {
       world_.Fail(name, " is lost: ", Text(got.status()));
       return;
@@ -898,7 +904,7 @@ void Simulation::Resolve() {
     if (got->state() == v1::Array::STATE_FAILED) {
       absl::Status status = StatusOf(*got);
       OpPtr op = version->op;
-      if (op != nullptr && op->outcome == Outcome::kPending) return;  // told in a moment
+      if (op != nullptr && op->outcome == Outcome::kPending) return;  // reported soon after
       model_.CheckError(name, version, status);
     }
     OpPtr op = version->op;
@@ -915,7 +921,7 @@ void Simulation::Resolve() {
   }
 }
 
-// A tenant asks for what another owns.
+// A tenant requests resources of another.
 void Simulation::Trespass() {
   if (num_tenants_ < 2) return;
   Session* session = AnySession();
@@ -926,20 +932,22 @@ void Simulation::Trespass() {
     if (!absl::IsNotFound(status) && !killed_)
       world_.Fail(other, " asked for ", what, " of ", session->tenant, ": ", Text(status));
   };
-  refused(engine_->GetSession(Id(other), session->name).status(), "a session");
+  refused(engine_->sessions().Get(Id(other), session->name).status(), "a session");
   if (auto array = AnyArray(*session)) {
-    refused(engine_->GetArray(Id(other), array->name).status(), "an array");
-    refused(engine_->DeleteArray(Id(other), array->name), "an array");
+    refused(engine_->arrays().Get(Id(other), array->name).status(), "an array");
+    refused(engine_->arrays().Delete(Id(other), array->name), "an array");
     v1::Operation operation;
     operation.mutable_copy()->mutable_input()->set_name(array->name);
     operation.add_outputs()->set_inline_result(true);
-    refused(engine_->Submit(Id(other), "", operation, SteadyTime::InfiniteFuture()).status(),
+    refused(engine_->operations()
+                .Submit(Id(other), "", operation, SteadyTime::InfiniteFuture())
+                .status(),
             "an array");
   }
   for (const auto& [name, job] : jobs_) {
     if (job.tenant != session->tenant) continue;
-    refused(engine_->GetJob(Id(other), name).status(), "a job");
-    refused(engine_->CancelJob(Id(other), name).status(), "a job");
+    refused(engine_->jobs().Get(Id(other), name).status(), "a job");
+    refused(engine_->jobs().Cancel(Id(other), name).status(), "a job");
     break;
   }
 }
@@ -949,7 +957,7 @@ void Simulation::Look() {
   if (session == nullptr) return;
   auto array = AnyArray(*session);
   if (!array.has_value()) return;
-  auto got = engine_->GetArray(Id(session->tenant), array->name);
+  auto got = engine_->arrays().Get(Id(session->tenant), array->name);
   if (!got.ok() && !killed_) world_.Fail(array->name, " is lost: ", Text(got.status()));
 }
 
@@ -1000,7 +1008,7 @@ void Simulation::Act() {
   }
 }
 
-// What must be done once something has happened.
+// Actions required after some events.
 void Simulation::Settle() {
   if (killed_) Restart();
   Point("between two events");
@@ -1014,7 +1022,7 @@ void Simulation::Step() {
   Settle();
 }
 
-// Everything that was accepted ends, whatever went wrong before.
+// Everything accepted ends, whatever failed before.
 void Simulation::Quiesce(const char* when) {
   Hazards hazards = std::exchange(hazards_, {});
   for (size_t i = 0; i < descriptions_.size(); ++i) devices_->set_ill(static_cast<int>(i), false);
@@ -1034,7 +1042,7 @@ void Simulation::Quiesce(const char* when) {
       world_.Fail(when, ": these never end:", what, ", calls: ", num_calls_);
     }
   }
-  // Uploads that were left alone until their lease has ended.
+  // Uploads that were abandoned until their lease has ended.
   Resolve();
   model_.Verify();
   while (world_.failure().empty() && !fetches_.empty()) {
@@ -1050,49 +1058,50 @@ void Simulation::ReleaseAll() {
   tickets_.clear();
   fetches_.clear();
   for (auto& [name, session] : sessions_)
-    engine_->DeleteSession(Id(session->tenant), name).IgnoreError();
+    engine_->sessions().Delete(Id(session->tenant), name).IgnoreError();
   sessions_.clear();
   for (auto& [tenant, arrays] : named_) {
     for (auto& [name, array] : arrays) {
-      absl::Status status = engine_->DeleteArray(Id(tenant), name);
+      absl::Status status = engine_->arrays().Delete(Id(tenant), name);
       if (!status.ok()) world_.Fail(name, " is lost: ", Text(status));
     }
   }
   named_.clear();
   for (auto& [name, job] : jobs_) {
-    absl::Status status = engine_->DeleteJob(Id(job.tenant), name);
+    absl::Status status = engine_->jobs().Delete(Id(job.tenant), name);
     if (!status.ok()) world_.Fail(name, " is lost: ", Text(status));
   }
   jobs_.clear();
-  // Sessions that were made by a call whose answer never came.
+  // Sessions created by a call whose response never came.
   for (int i = 0; i < next_name_; ++i) {
     for (int tenant = 0; tenant < num_tenants_; ++tenant) {
-      engine_->DeleteSession(Id(absl::StrCat("tenant", tenant)), absl::StrCat("sessions/s", i))
+      engine_->sessions()
+          .Delete(Id(absl::StrCat("tenant", tenant)), absl::StrCat("sessions/s", i))
           .IgnoreError();
     }
   }
   for (int tenant = 0; tenant < num_tenants_; ++tenant) {
     const TenantId id = Id(absl::StrCat("tenant", tenant));
-    auto programs = engine_->ListPrograms(id, {});
+    auto programs = engine_->programs().List(id, {});
     while (programs.ok() && programs->programs_size() > 0) {
       for (const auto& program : programs->programs())
-        engine_->DeleteProgram(id, program.name()).IgnoreError();
-      programs = engine_->ListPrograms(id, {});
+        engine_->programs().Delete(id, program.name()).IgnoreError();
+      programs = engine_->programs().List(id, {});
     }
   }
   world_.Wait([] { return false; }, world_.Now() + absl::Minutes(10));
 }
 
 void Simulation::CheckNothingIsLeft() {
-  for (const v1::DeviceSample& sample : engine_->SampleDevices()) {
+  for (const v1::DeviceSample& sample : engine_->devices().Sample()) {
     if (sample.array_bytes() != 0 || sample.queue_depth() != 0)
       world_.Fail(sample.device(), " is not empty: ", sample.ShortDebugString());
   }
-  scheduler::SpillSample beside = engine_->SampleSpill();
+  scheduler::SpillSample beside = engine_->devices().SampleSpill();
   if (beside.memory_bytes != 0 || beside.disk_bytes != 0)
     world_.Fail("beside the devices are still ", beside.memory_bytes, " + ", beside.disk_bytes);
   for (int tenant = 0; tenant < num_tenants_; ++tenant) {
-    v1::Usage usage = engine_->GetUsage(Id(absl::StrCat("tenant", tenant)));
+    v1::Usage usage = engine_->tenants().GetUsage(Id(absl::StrCat("tenant", tenant)));
     for (const v1::QuotaUsage& quota : usage.quotas()) {
       if (quota.used() != 0)
         world_.Fail("tenant", tenant, " still uses ", quota.ShortDebugString());
@@ -1138,7 +1147,7 @@ Simulation::Result Simulation::Run() {
     SteadyTime next = world_.Now() + pause;
     while (world_.failure().empty() && world_.Comes(next)) Step();
     if (i % 50 == 49) Resolve();
-    // Nothing may follow from it.
+    // No behaviour may depend on it.
     if (i % 30 == 29) world_.StepWallClock(kWallSteps[i / 30 % std::size(kWallSteps)]);
     if (i % 400 == 399) Quiesce("in between");
   }

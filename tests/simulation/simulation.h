@@ -9,6 +9,10 @@
 #include <vector>
 
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/download.h"
+#include "server/scheduler/service/operation_handle.h"
+#include "stride/v1/array.pb.h"
+#include "stride/v1/operation.pb.h"
 #include "tests/simulation/devices.h"
 #include "tests/simulation/kept.h"
 #include "tests/simulation/model.h"
@@ -16,28 +20,28 @@
 
 namespace stride::simulation {
 
-// One seed's run: an engine with the real scheduler, store, recorder and journal; devices, workers,
-// a keeper and time that are simulated; clients that do anything at all; failures. After every
-// event what came back is held against the model.
+// The run of one seed: an engine with the real scheduler, store, recorder and journal; simulated
+// devices, workers, keeper and time; clients with arbitrary requests; failures. After every event
+// the results are compared with the model.
 class Simulation : private Watcher {
  public:
   struct Result {
-    std::string failure;  // empty: all was right
+    std::string failure;  // empty if all was correct
     std::string trace;
     uint64_t hash = 0;
     uint64_t steps = 0;
     int operations = 0, contents = 0, deaths = 0, restarts = 0;
-    int64_t spilled_bytes = 0;  // of idle arrays that left a full device
+    int64_t spilled_bytes = 0;  // idle arrays spilled from a full device
   };
   Simulation(uint64_t seed, int num_actions, bool verbose);
   ~Simulation() override;
   Result Run();
 
  private:
-  // What a client calls by a handle or a name.
+  // A resource that a client addresses by a handle or a name.
   struct Array {
     View view;
-    absl::Status error;  // of a view that could not be made
+    absl::Status error;  // the error of a view that could not be created
     VersionPtr error_version;
   };
   struct Session {
@@ -56,19 +60,19 @@ class Simulation : private Watcher {
     std::vector<OpPtr> ops;
     bool accepted = false;
     bool over = false;
-    int num_ends = 0;  // told in this life of the daemon
+    int num_ends = 0;  // reported in this life of the daemon
   };
-  // A request whose answer never came since the daemon died.
+  // A request without a response since the daemon died.
   struct Unanswered {
     OpPtr op;
-    std::string array;  // the resource name of its result; empty: it has none
+    std::string array;  // the resource name of its result; empty if it has none
     std::string job;
-    std::function<void()> forget;  // takes the result out of the client's books
+    std::function<void()> forget;  // removes the result from the client's records
   };
   struct Named {
     std::string name;  // resource name
     Array* array;
-    Session* session;  // null: a named array
+    Session* session;  // null for a named array
     uint64_t handle = 0;
   };
 
@@ -136,7 +140,7 @@ class Simulation : private Watcher {
   std::vector<wire::DeviceDescription> descriptions_;
   int num_tenants_ = 1;
   double death_rate_ = 0, restart_rate_ = 0;
-  bool full_ = false;  // devices that hold less than what is there
+  bool full_ = false;  // devices that hold less than the live arrays
 
   std::unique_ptr<Kept> keeper_;
   std::unique_ptr<Devices> devices_;
@@ -146,11 +150,11 @@ class Simulation : private Watcher {
   bool ending_ = false;
   int points_to_death_ = -1;
   Kept::Files left_;
-  int num_calls_ = 0;  // of clients, that have not ended
+  int num_calls_ = 0;  // clients' requests, not ended yet
 
   std::map<std::string, std::unique_ptr<Session>> sessions_;   // by resource name
   std::map<std::string, std::map<std::string, Array>> named_;  // tenant -> resource name
-  std::map<int, std::shared_ptr<scheduler::Ticket>> tickets_;
+  std::map<int, std::shared_ptr<scheduler::OperationHandle>> tickets_;
   std::vector<Fetch> fetches_;
   std::map<std::string, Job> jobs_;
   std::vector<std::string> ended_jobs_;

@@ -48,19 +48,19 @@ void RunSeeds(uint64_t first, uint64_t count) {
       count, steps, operations, contents, deaths, restarts, spilled);
 }
 
-TEST(SimulationTest, FixedSeeds) {
+TEST(SimulationTest, FixedSeedsPass) {
   if (flags.seed != 0) GTEST_SKIP();
   RunSeeds(1, kFixedSeeds);
 }
 
-TEST(SimulationTest, EqualSeedsAreEqual) {
+TEST(SimulationTest, EqualSeedsGiveEqualTraces) {
   if (flags.seed != 0) GTEST_SKIP();
   Simulation::Result first = RunSeed(7), second = RunSeed(7);
   EXPECT_EQ(first.hash, second.hash);
   EXPECT_EQ(first.steps, second.steps);
 }
 
-TEST(SimulationTest, AskedFor) {
+TEST(SimulationTest, RequestedSeedsPass) {
   if (flags.seed != 0) {
     Simulation::Result result = RunSeed(flags.seed, flags.verbose);
     ExpectRight(flags.seed, result);

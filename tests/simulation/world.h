@@ -19,16 +19,16 @@
 
 namespace stride::simulation {
 
-// A clock, a queue of events and a source of chance. Everything that happens is an event, one after
-// another; which comes first is decided by the seed alone. What may block (an executor's work, a
-// client's call) has a thread of its own, but only one thread ever runs: it hands over when it
-// waits or ends. Not thread-safe for that reason.
+// A clock, a queue of events and a source of randomness. All actions are events, one after another;
+// only the seed decides their order. Blocking work (of an executor, or a client's call) has its own
+// thread, but only one thread ever runs: it hands over when it waits or ends. Not thread-safe for
+// that reason.
 class World : public Surroundings {
  public:
   explicit World(uint64_t seed);
   ~World() override;
 
-  // Surroundings. `Run` takes a while to begin, as a thread does.
+  // Surroundings. `Run` starts its work after a delay, like a thread.
   SteadyTime Now() override { return now_; }
   absl::Time WallNow() override { return wall_start_ + (now_ - kStart); }
   void At(const void* owner, SteadyTime time, std::function<void()> work) override;
@@ -45,9 +45,10 @@ class World : public Surroundings {
   void Call(std::function<void()> work);
   void Sleep(absl::Duration time);
 
-  // The next event, or one that waits and need not any more. False: nothing is left.
+  // Runs the next event, or a waiting thread that need not wait any more. Returns false if nothing
+  // is left.
   bool Step();
-  // Whether something happens by then; if not, it is then.
+  // Returns whether an event happens by then; if not, advances the clock to then.
   bool Comes(SteadyTime time);
   uint64_t num_steps() const { return num_steps_; }
 
@@ -58,17 +59,17 @@ class World : public Surroundings {
   // Mostly short, sometimes far longer: orders that are rare on a machine are common here.
   absl::Duration Latency();
 
-  // The last of these are told when something is wrong.
+  // The last of these are printed on a failure.
   template <typename... Args>
   void Note(const Args&... args) {
     NoteLine(absl::StrCat(args...));
   }
   std::string Trace() const;
-  // Of all lines ever noted: equal for equal seeds.
+  // A hash of all lines ever noted: equal for equal seeds.
   uint64_t trace_hash() const { return trace_hash_; }
   void set_verbose(bool verbose) { verbose_ = verbose; }
 
-  // What is wrong; the first is kept.
+  // The failure; the first is kept.
   template <typename... Args>
   void Fail(const Args&... args) {
     if (failure_.empty()) failure_ = absl::StrCat(args...);
@@ -106,7 +107,7 @@ class World : public Surroundings {
   std::list<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   std::list<Fiber*> waiting_;
-  Fiber* current_ = nullptr;  // null: the main thread runs
+  Fiber* current_ = nullptr;  // null if the main thread runs
   std::binary_semaphore main_{0};
   std::deque<std::string> trace_;
   uint64_t trace_hash_ = 0;

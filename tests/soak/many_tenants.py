@@ -23,7 +23,7 @@ THREADS = 32
 WARM_CALLS = 300
 COLD_CALLS = 60
 COLD_SECONDS = 1.5
-# A warm tenant's median may differ so much between two runs of a loaded machine, and at least this.
+# Tolerance of a warm tenant's median between two runs on a loaded machine, relative and absolute.
 WARM_FACTOR, WARM_SECONDS = 1.25, 0.0005
 STOP_SECONDS = 40
 
@@ -33,7 +33,7 @@ def warm_median(tenant):
 
 
 def report(text):
-    """Progress, so that a run that is cut off shows how far it came."""
+    """Prints progress, so that an interrupted run shows how far it came."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -72,7 +72,7 @@ def main():
         failures += [f"tenant {item}: {error}" for item, error in errors[:5]]
         report(f"{count} tenants entered in {row['enter_seconds']:.1f} s, {len(errors)} errors")
         tenants = [tenant for tenant in tenants if tenant is not None]
-        # Each one's array, after nearly all of their workers have ended.
+        # The array of each tenant, after nearly all workers have ended.
         begin = time.monotonic()
         again = tenants[: arguments.round]
         _, errors = tenant_crowd.in_parallel(lambda tenant: tenant.compute(), again, THREADS)
@@ -80,7 +80,7 @@ def main():
         failures += [f"tenant {tenant.index}: {error}" for tenant, error in errors[:5]]
         report(f"{len(again)} computed again in {row['round_seconds']:.1f} s, {len(errors)} errors")
         row["workers"], row["descriptors"] = len(daemon.workers()), daemon.descriptors()
-        # Cold ones, one after another, while a warm one goes on.
+        # Cold tenants, one after another, while a warm one continues.
         medians, stop = [], threading.Event()
 
         def stay_warm():

@@ -1,4 +1,4 @@
-"""Mixed load of several tenants on a real daemon, while the memory, descriptors and threads of the daemon and its workers are watched.
+"""Mixed load of several tenants on a daemon, whose memory, descriptors and threads, and its workers', are monitored.
 
 Usage: soak_test.py STRIDED; $STRIDE_SOAK_SECONDS (60) is how long. Where something grows, the load goes on for up to
 PERIODS periods: caches and pools of a slow machine fill late, and a leak grows in every period.
@@ -27,9 +27,18 @@ PERIODS = 4
 SAMPLE_SECONDS = 0.25
 # How much more a fitted line may have risen over a period, as a share of the mean and at least this many.
 MOST_RISE = 0.15
-LEAST_RISE = {"daemon memory": 24 << 20, "workers' memory": 24 << 20, "descriptors": 12, "threads": 12, "arena bytes": 16 << 20}
-KERNEL = 'extern "C" __global__ void axpy(float a, const float* x, float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; ' \
-         'if (i < n) y[i] = a * x[i] + 1.0f; }'
+LEAST_RISE = {
+    "daemon memory": 24 << 20,
+    "workers' memory": 24 << 20,
+    "descriptors": 12,
+    "threads": 12,
+    "arena bytes": 16 << 20,
+}
+KERNEL = (
+    'extern "C" __global__ void axpy(float a, const float* x, float* y, int n) '
+    '{ int i = blockIdx.x * blockDim.x + threadIdx.x; '
+    'if (i < n) y[i] = a * x[i] + 1.0f; }'
+)
 
 
 class Tenant(threading.Thread):
@@ -70,19 +79,37 @@ class Tenant(threading.Thread):
             op, out = self.operation, lambda handle: [self.operation.Output(handle=handle)]
             handle = lambda number: self.operation.Operand(handle=number)
             spec = self.array.ArraySpec(data_type=self.array.DATA_TYPE_FLOAT32, shape=[count])
-            launch = op.KernelLaunch(source=KERNEL, entry="axpy", grid=op.Dim3(x=(count + 255) // 256), block=op.Dim3(x=256), arguments=[
-                op.KernelArgument(scalar=self.array.Scalar(float_value=2)), op.KernelArgument(array=handle(1)),
-                op.KernelArgument(new_array=op.NewArray(spec=spec, output=op.Output(handle=2))),
-                op.KernelArgument(scalar=self.array.Scalar(int_value=count))])
-            operations = [op.Operation(kernel_launch=launch),
-                          op.Operation(ufunc=op.Ufunc(function="add", inputs=[handle(1), handle(2)]), outputs=out(3)),
-                          op.Operation(expression=op.Expression(text="x*2 - y", inputs={"x": handle(3), "y": handle(1)}), outputs=out(4)),
-                          op.Operation(reduction=op.Reduction(function=op.Reduction.FUNCTION_MAX, input=handle(4)), outputs=out(5)),
-                          # One that is refused.
-                          op.Operation(ufunc=op.Ufunc(function="nothing", inputs=[handle(1)]), outputs=out(6))]
-            commands = [self.compute_service.Command(id=i, operation=operation) for i, operation in enumerate(operations)]
+            launch = op.KernelLaunch(
+                source=KERNEL,
+                entry="axpy",
+                grid=op.Dim3(x=(count + 255) // 256),
+                block=op.Dim3(x=256),
+                arguments=[
+                    op.KernelArgument(scalar=self.array.Scalar(float_value=2)),
+                    op.KernelArgument(array=handle(1)),
+                    op.KernelArgument(new_array=op.NewArray(spec=spec, output=op.Output(handle=2))),
+                    op.KernelArgument(scalar=self.array.Scalar(int_value=count)),
+                ],
+            )
+            operations = [
+                op.Operation(kernel_launch=launch),
+                op.Operation(ufunc=op.Ufunc(function="add", inputs=[handle(1), handle(2)]), outputs=out(3)),
+                op.Operation(
+                    expression=op.Expression(text="x*2 - y", inputs={"x": handle(3), "y": handle(1)}), outputs=out(4)
+                ),
+                op.Operation(
+                    reduction=op.Reduction(function=op.Reduction.FUNCTION_MAX, input=handle(4)), outputs=out(5)
+                ),
+                # One that is refused.
+                op.Operation(ufunc=op.Ufunc(function="nothing", inputs=[handle(1)]), outputs=out(6)),
+            ]
+            commands = [
+                self.compute_service.Command(id=i, operation=operation) for i, operation in enumerate(operations)
+            ]
             request = self.compute_service.ExecuteRequest(session=name, commands=commands)
-            codes = [result.status.code for reply in compute.Execute(iter([request]), **call) for result in reply.results]
+            codes = [
+                result.status.code for reply in compute.Execute(iter([request]), **call) for result in reply.results
+            ]
             if codes != [0, 0, 0, 0, 3]:
                 raise AssertionError(f"status codes {codes}")
             expected = (values + (2 * values + 1)) * 2 - values
@@ -113,7 +140,9 @@ class Tenant(threading.Thread):
         data = values.tobytes()
         end = len(data) // 2 if cut else len(data)
         messages = [self.array_service.PutArrayRequest(header=header)]
-        messages += [self.array_service.PutArrayRequest(data=data[i:min(i + (1 << 20), end)]) for i in range(0, end, 1 << 20)]
+        messages += [
+            self.array_service.PutArrayRequest(data=data[i : min(i + (1 << 20), end)]) for i in range(0, end, 1 << 20)
+        ]
         try:
             arrays.PutArray(iter(messages), **call)
         except grpc.RpcError:
@@ -169,7 +198,9 @@ class SoakTest(unittest.TestCase):
     def _devices(self):
         pb = stubs.module("device_service_pb2")
         watch = stubs.module("device_service_pb2_grpc").DeviceServiceStub(self.channel).WatchDevices
-        return [sample for reply in watch(pb.WatchDevicesRequest(max_samples=1), timeout=60) for sample in reply.samples]
+        return [
+            sample for reply in watch(pb.WatchDevicesRequest(max_samples=1), timeout=60) for sample in reply.samples
+        ]
 
     def _sample(self):
         workers = 0
@@ -178,8 +209,13 @@ class SoakTest(unittest.TestCase):
                 workers += self.daemon.rss_bytes(pid)
             except (OSError, AttributeError):  # it has just ended
                 pass
-        return {"daemon memory": self.daemon.rss_bytes(), "workers' memory": workers, "descriptors": self.daemon.descriptors(),
-                "threads": self.daemon.threads(), "arena bytes": sum(sample.arena_bytes for sample in self._devices())}
+        return {
+            "daemon memory": self.daemon.rss_bytes(),
+            "workers' memory": workers,
+            "descriptors": self.daemon.descriptors(),
+            "threads": self.daemon.threads(),
+            "arena bytes": sum(sample.arena_bytes for sample in self._devices()),
+        }
 
     def _growing(self, samples, limits):
         """The names of the numbers that grow in these samples. `limits` by name are those of the first period: a leak
@@ -189,7 +225,10 @@ class SoakTest(unittest.TestCase):
             values = np.array([sample[name] for _, sample in samples], dtype=float)
             slope = np.polyfit(times - times[0], values, 1)[0]
             rise, mean = slope * (times[-1] - times[0]), values.mean()
-            print(f"{name}: mean {mean:.0f}, least {values.min():.0f}, most {values.max():.0f}, rise {rise:.0f}", flush=True)
+            print(
+                f"{name}: mean {mean:.0f}, least {values.min():.0f}, most {values.max():.0f}, rise {rise:.0f}",
+                flush=True,
+            )
             if rise >= limits.setdefault(name, max(MOST_RISE * mean, least)):
                 growing.add(name)
         return growing

@@ -7,13 +7,12 @@
 
 namespace stride::testing {
 
-// Longer than a machine with several busy threads for each core pauses a thread, shorter than
-// ctest's limit for a test (cmake/stride_test.cmake), so that a wait that fails names its
-// condition.
+// Longer than an overloaded machine pauses a thread, shorter than ctest's limit for a test
+// (cmake/stride_test.cmake), so that a failed wait names its condition.
 constexpr std::chrono::seconds kAwaitLimit{100};
 
-// Polls until `holds` returns true, for a state that nothing announces. Returns false after
-// `limit`. Any thread.
+// Polls until `holds` returns true, for a state without an event. Returns false after `limit`. Any
+// thread.
 template <typename Predicate>
 bool Eventually(Predicate holds, std::chrono::milliseconds limit = kAwaitLimit) {
   const auto end = std::chrono::steady_clock::now() + limit;

@@ -80,7 +80,7 @@ double WideOf(uint16_t bits, int mantissa_bits) {
   return sign * std::ldexp(mantissa + (1 << mantissa_bits), exponent - bias - mantissa_bits);
 }
 
-// Part `i` of an array of floats (two parts an element for complex numbers).
+// Part `i` of an array of floats (two parts per element for complex numbers).
 double PartOf(const Column& column, const std::string& bytes, size_t i) {
   switch (column.dtype) {
     case DType::kFloat16:
@@ -112,7 +112,7 @@ Precision PrecisionOf(DType dtype) {
   }
 }
 
-// The unit in the last place of a number of this size.
+// The unit in the last place of a number of this magnitude.
 double UlpOf(DType dtype, double size) {
   Precision precision = PrecisionOf(dtype);
   int exponent;

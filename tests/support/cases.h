@@ -11,24 +11,23 @@ namespace stride::testing {
 
 struct Column {
   DType dtype;
-  std::string bytes;  // elements, as they lie in memory
+  std::string bytes;  // elements in memory layout
 };
 
 struct OpCase {
   std::string op;
-  int line = 0;  // in the file
+  int line = 0;  // line in the file
   int64_t count = 0;
   std::vector<Column> inputs;
   Column expected;
   double ulp = 0;
-  // What rounding took from each expected value, in units in its last place; empty: nothing.
+  // The rounding error of each expected value, in units in its last place; empty if none.
   std::vector<double> rest;
 };
 
 absl::StatusOr<std::vector<OpCase>> ReadCases(const std::string& path);
 
-// What is wrong with the first element that is wrong, in words, with the number of wrong ones;
-// empty when all are right.
+// Describes the first wrong element, with the number of wrong ones; empty if all are correct.
 std::string Differences(const OpCase& op_case, const std::string& actual);
 
 }  // namespace stride::testing

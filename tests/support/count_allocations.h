@@ -4,14 +4,14 @@
 
 namespace stride::testing {
 
-// What this thread takes from the C++ library's heap while it counts. Only in programs that are
+// Allocations of this thread from the C++ library's heap while it counts. Only in programs that are
 // built with count_allocations.cc; elsewhere nothing is counted.
 struct Allocations {
   static inline thread_local bool counting = false;
   static inline thread_local int64_t count = 0;
 };
 
-// Counts while it lives, or, within that, does not.
+// Counts during its lifetime or, within that, does not.
 class CountAllocations {
  public:
   explicit CountAllocations(bool count) : before_(Allocations::counting) {

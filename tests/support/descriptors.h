@@ -8,8 +8,8 @@
 
 namespace stride::testing {
 
-// How many descriptors a process has open; of this one when none is named, the one for looking
-// among them. 0: there is no such process, or it may not be looked into.
+// The number of open descriptors of a process; of this one, including the one used to count them,
+// if none is given. 0: the process does not exist or may not be inspected.
 inline int NumDescriptors(pid_t pid = getpid()) {
   int count = 0;
   std::error_code error;

@@ -6,8 +6,8 @@
 
 namespace stride::testing {
 
-// Shuts the broker down, again and again, since a worker that was being started comes after the
-// first time. Whether the engine has nothing left then.
+// Shuts the broker down repeatedly, since a worker that was starting may appear after the first
+// time. Returns whether the engine has nothing left then.
 inline bool EndEngine(FakeBroker& broker, scheduler::Engine& engine) {
   bool ended = false;
   for (int tries = 0; tries < 100 && !ended; ++tries) {

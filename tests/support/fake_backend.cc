@@ -1,4 +1,4 @@
-// What a daemon without devices links in place of the broker and the scheduler: see FakeEngine.
+// A daemon without devices links this instead of the broker and the scheduler: see FakeEngine.
 
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ class FakeBroker : public broker::Broker {
     return absl::UnimplementedError("the fake broker has no workers");
   }
   broker::Compiler& compiler() override { std::abort(); }
-  // For workers that a driver keeps: this never returns.
+  // For workers blocked in a driver: this never returns.
   void Shutdown() override {
     while (std::getenv("STRIDE_FAKE_SLOW_WORKERS") != nullptr) pause();
   }
@@ -40,8 +40,8 @@ std::unique_ptr<scheduler::Engine> scheduler::Engine::Create(EngineOptions optio
                                                              std::vector<NamedFd> kept,
                                                              durable::DurableStore*) {
   auto engine = std::make_unique<testing::FakeEngine>();
-  // Then there is always work left, and a drain never ends by itself.
-  if (std::getenv("STRIDE_FAKE_HOLD") != nullptr) engine->Hold();
+  // Then work always remains, and a drain never ends by itself.
+  if (std::getenv("STRIDE_FAKE_HOLD") != nullptr) engine->operations().Hold();
   if (std::getenv("STRIDE_FAKE_STUCK") != nullptr) engine->Stick();
   return engine;
 }

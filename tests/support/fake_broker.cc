@@ -13,7 +13,7 @@
 namespace stride::testing {
 namespace {
 
-// Threads that stand for what a worker does by itself. They lead into the engine, so its broker's
+// Threads that stand for a worker's own actions. They call into the engine, so its broker's
 // Shutdown waits for them.
 class Background {
  public:
@@ -160,7 +160,7 @@ void FakeWorker::EndAll() {
     absl::Duration time;
     {
       absl::MutexLock lock(&mutex_);
-      // What came since Hold is the test's.
+      // Tasks submitted since Hold belong to the test.
       if (held_.empty() || held_.front().sequence() > last_free_) return;
       time = run_time_;
     }
@@ -176,7 +176,7 @@ bool FakeWorker::EndNext(absl::Status status, double run_seconds) {
   const CountAllocations ours(false);
   wire::TaskResult result;
   broker::WorkerCallbacks callbacks;
-  static absl::Mutex order;  // results are told in order
+  static absl::Mutex order;  // results are reported in order
   absl::MutexLock order_lock(&order);
   {
     absl::MutexLock lock(&mutex_);
@@ -406,7 +406,7 @@ void FakeWorker::CopyFromPeer(uint64_t arena, uint64_t offset, uint64_t source_a
 }
 
 void FakeWorker::Kill(absl::Status cause) {
-  // As with a process, death is told later and from another thread.
+  // Like for a process, another thread reports the death later.
   Background::Get().Run(
       [self = shared_from_this(), cause = std::move(cause)] { self->DieRunning(cause, false); });
 }

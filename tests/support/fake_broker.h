@@ -16,9 +16,9 @@
 
 namespace stride::testing {
 
-// A worker without a process. It computes nothing (arrays keep what they held), but it keeps the
-// protocol: tasks end in order, when the test says so or, by default, at once on a thread of their
-// own. Copies go through real staging into mapped arenas.
+// A worker without a process. It computes nothing (arrays keep their content), but follows the
+// protocol: tasks end in order, when the test says so or, by default, at once on a separate thread.
+// Copies go through real staging into mapped arenas.
 class FakeWorker : public broker::Worker, public std::enable_shared_from_this<FakeWorker> {
  public:
   FakeWorker(uint64_t id, const wire::DeviceDescription& device);
@@ -58,7 +58,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   void Shutdown() override { Die({.cause = absl::OkStatus()}); }
 
   void DieAtMap() { die_at_map_ = true; }
-  // At its copy number `copy`, from 1, which is not made.
+  // Dies at its copy number `copy`, from 1, which is not made.
   void DieAtCopy(int copy) { die_at_copy_ = copy; }
 
   // Copies from other devices fail from now on.
@@ -67,34 +67,34 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   std::set<uint64_t> peer_arenas() const;         // mapped now
   int num_copies() const { return num_copies_; }  // through staging
 
-  // What LoadModule tells of each kernel.
+  // Reported by LoadModule for each kernel.
   static constexpr uint32_t kSharedBytes = 48;
-  // Copies wait, each on its caller's thread, until they are let go.
+  // Copies block, each on its caller's thread, until released.
   void HoldCopies(bool hold);
-  // Answers to LoadModule wait until they are let go.
+  // Replies to LoadModule are delayed until released.
   void HoldLoads(bool hold);
 
   // Test side. Tasks wait until they are ended one by one.
   void Hold();
-  // Ends the oldest held task. False: there is none.
+  // Ends the oldest held task. Returns false if there is none.
   bool EndNext(absl::Status status = absl::OkStatus(), double run_seconds = 1e-5);
   // Tasks that are not held take this long, one after another.
   void set_run_time(absl::Duration time);
   int num_ended() const;
-  double run_seconds() const;  // of all that ended
+  double run_seconds() const;  // total of the ended tasks
   int num_held() const;
   // The oldest held task counts as begun unless this says otherwise.
   void set_begins(bool begins);
-  // Nothing is taken out of its queue, as of a stream.
+  // Recalls no task from its queue, like a stream.
   void RefuseCancels();
-  // Cancels asked for are answered only by AnswerCancels.
+  // Cancel commands are answered only by AnswerCancels.
   void HoldCancels();
   void AnswerCancels();
-  // Of all Cancel commands so far.
+  // The number of Cancel commands so far.
   std::vector<std::vector<uint64_t>> cancels() const;
   std::vector<wire::Task> submitted() const;
-  int num_packets() const;  // in which they came
-  // That it has now, and how many were ever brought.
+  int num_packets() const;  // in order of arrival
+  // Graphs that it has now, and the total number loaded.
   std::map<uint64_t, wire::Graph> graphs() const;
   int num_graph_loads() const;
   int num_regions() const;  // mapped now
@@ -117,7 +117,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   mutable absl::Mutex mutex_;
   broker::WorkerCallbacks callbacks_;
   std::map<uint64_t, MemoryMap> arenas_, regions_;
-  std::set<uint64_t> peer_arenas_;  // of arenas_
+  std::set<uint64_t> peer_arenas_;  // ids in arenas_ of peers
   int num_region_copies_ = 0;
   std::deque<wire::Task> held_;
   std::vector<wire::Task> submitted_;
@@ -146,7 +146,7 @@ class FakeWorker : public broker::Worker, public std::enable_shared_from_this<Fa
   bool hold_copies_ = false;
 };
 
-// Devices as the test describes them; compiles anything at once unless told to fail.
+// Devices as described by the test; compiles anything at once unless set to fail.
 class FakeBroker : public broker::Broker, public broker::Compiler {
  public:
   explicit FakeBroker(std::vector<wire::DeviceDescription> devices)
@@ -171,8 +171,7 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
     return precompiled_.count(code.SerializeAsString()) > 0;
   }
 
-  // Test side.
-  // Of workers that start from now on; also while the engine runs.
+  // Test side. For workers started from now on; also while the engine runs.
   void set_hold(bool hold) {
     absl::MutexLock lock(&mutex_);
     hold_ = hold;
@@ -186,7 +185,7 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
     absl::MutexLock lock(&mutex_);
     ill_ = ill ? device : -1;
   }
-  // Starts end with `lack` while so many workers live.
+  // Starts end with `lack` while this many workers live.
   void set_most_workers(int most, absl::Status lack) {
     absl::MutexLock lock(&mutex_);
     most_workers_ = most;
@@ -194,7 +193,7 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
   }
   int num_alive() const;
   int num_workers() const;  // started so far
-  // The next three before the engine uses the broker.
+  // Call the next three before the engine uses the broker.
   void set_compile_error(absl::Status status) { compile_error_ = std::move(status); }
   // Every target has block loops: a module with this kernel.
   void set_block_loops(const wire::KernelDescription& kernel) {
@@ -203,34 +202,34 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
     *module->description.add_kernels() = kernel;
     block_loops_ = std::move(module);
   }
-  // Code that comes with the product, for every target.
+  // Precompiled code, for every target.
   void AddPrecompiled(const wire::Code& code) { precompiled_.insert(code.SerializeAsString()); }
   void set_kernel(wire::KernelDescription kernel) { kernel_ = std::move(kernel); }
-  // The next `count` workers to be started die at the first arena that they are to map.
+  // The next `count` workers to be started die at the first arena that they must map.
   void set_die_at_map(int count) {
     absl::MutexLock lock(&mutex_);
     die_at_map_ = count;
   }
-  // The next `count` workers die while they start.
   // The next `count` workers die at that copy of theirs.
   void set_die_at_copy(int copy, int count) {
     absl::MutexLock lock(&mutex_);
     die_at_copy_ = copy;
     num_dying_ = count;
   }
+  // The next `count` workers die during their start.
   void set_die_at_start(int count) {
     absl::MutexLock lock(&mutex_);
     die_at_start_ = count;
   }
   int num_starts() const;  // tried
-  // Compilations wait until they are let go.
+  // Compilations block until released.
   void HoldCompiles(bool hold);
   int num_compiles() const;            // begun
   std::string last_compiled() const {  // the code, serialized
     absl::MutexLock lock(&mutex_);
     return last_compiled_;
   }
-  // Waits until `count` workers were started in all; returns the last.
+  // Waits until `count` workers were started in total; returns the last.
   std::shared_ptr<FakeWorker> WaitForWorker(int count);
 
  private:
@@ -262,7 +261,7 @@ class FakeBroker : public broker::Broker, public broker::Compiler {
 
 // A host-memory device such as cpu:0.
 wire::DeviceDescription HostDevice(int index, int64_t memory_bytes = int64_t{1} << 30);
-// A device whose arenas are made by its worker and reached through staging.
+// A device whose worker creates its arenas, reached through staging.
 wire::DeviceDescription StagedDevice(int index, int64_t memory_bytes = int64_t{1} << 30);
 
 }  // namespace stride::testing

@@ -1,147 +1,104 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <vector>
 
-#include "server/base/steady_time.h"
-#include "server/ops/operation_view.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/function_service.h"
+#include "server/scheduler/service/program_service.h"
+#include "server/scheduler/service/region_service.h"
+#include "server/scheduler/service/tenant_service.h"
+#include "server/session/tenant_accounts.h"
+#include "tests/support/fake_arrays.h"
+#include "tests/support/fake_devices.h"
+#include "tests/support/fake_jobs.h"
+#include "tests/support/fake_modules.h"
+#include "tests/support/fake_operations.h"
+#include "tests/support/fake_sessions.h"
 
 namespace stride::testing {
 
-// An engine without devices: arrays are strings in memory, and of all operations it knows Copy of a
-// handle or inline array and Creation.fill of uint8 zeros. Tests hold work back (`hold`) to look at
-// what happens meanwhile. Thread-safe.
-class FakeEngine : public scheduler::Engine {
+// Each method answers UNIMPLEMENTED.
+class NoRegions : public scheduler::RegionService {
  public:
-  FakeEngine();
-  ~FakeEngine() override;
+  absl::StatusOr<v1::CreateRegionResponse> Create(const TenantId&,
+                                                  const v1::CreateRegionRequest&) override;
+  absl::Status Delete(const TenantId&, const std::string&) override;
+  absl::StatusOr<v1::MapArrayResponse> Map(const TenantId&, const v1::MapArrayRequest&,
+                                           SteadyTime) override;
+  absl::StatusOr<scheduler::RedeemedRegion> Redeem(std::string_view) override;
+  void Hold(const std::string&) override {}
+  void LetGo(const std::string&, std::shared_ptr<const void>) override {}
+  int64_t bytes() const override { return 0; }
+};
 
-  // --- what tests set and ask ---
-  // Operations accepted from now on stay unfinished until Release() lets them go.
-  void Hold();
-  void LetGo();
-  // Whether results are there at the end, or only for who waits for them (ReadInline).
-  void SetReadsAtOnce(bool reads);
-  // The next Submit, or any call on the named array, answers this.
-  void FailNextSubmit(absl::Status status);
-  void FailArray(const std::string& name, absl::Status status);
-  // The next accepted operation ends with this.
-  void FailNextWork(absl::Status status);
-  void SetDeviceName(int device, const std::string& name);
-  void SetDeviceState(int device, v1::Device::State state);
-  int num_submitted() const;
-  int num_cancelled() const;
-  int num_open_uploads() const;
-  // Chunks that Download::Next lent and nobody has given back.
-  int num_leases() const;
-  std::string BytesOf(const std::string& name) const;
-  void PutBytes(const std::string& name, std::string bytes);
-  // Of every new session and operation.
-  std::vector<std::string> tenants_seen() const;
+// Each method answers UNIMPLEMENTED.
+class NoFunctions : public scheduler::FunctionService {
+ public:
+  absl::StatusOr<v1::Function> Create(const TenantId&, const v1::CreateFunctionRequest&,
+                                      SteadyTime) override;
+  absl::StatusOr<v1::Function> Get(const TenantId&, const std::string&) override;
+  absl::StatusOr<v1::ListFunctionsResponse> List(const TenantId&,
+                                                 const v1::ListFunctionsRequest&) override;
+  absl::Status Delete(const TenantId&, const std::string&) override;
+};
 
-  // --- Engine ---
-  absl::StatusOr<v1::Session> CreateSession(const TenantId& tenant,
-                                            const v1::CreateSessionRequest& request) override;
-  absl::StatusOr<v1::Session> GetSession(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<v1::Session> RenewSession(const TenantId& tenant,
-                                           const std::string& name) override;
-  absl::Status DeleteSession(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<v1::ReadPrintedResponse> ReadPrinted(const TenantId& tenant,
-                                                      const std::string& name) override;
-  absl::StatusOr<v1::Array> CreateArray(const TenantId& tenant,
-                                        const v1::CreateArrayRequest& request) override;
-  absl::StatusOr<v1::Array> GetArray(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<v1::ListArraysResponse> ListArrays(const TenantId& tenant,
-                                                    const v1::ListArraysRequest& request) override;
-  absl::Status DeleteArray(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<std::unique_ptr<scheduler::Upload>> BeginUpload(
-      const TenantId& tenant, const v1::PutArrayRequest::Header& header,
-      SteadyTime deadline) override;
-  absl::StatusOr<std::unique_ptr<scheduler::Download>> BeginDownload(
-      const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) override;
-  absl::StatusOr<std::shared_ptr<scheduler::Ticket>> Submit(const TenantId& tenant,
-                                                            const std::string& session,
-                                                            const ops::OperationView& operation,
-                                                            SteadyTime deadline) override;
-  absl::Status Release(const TenantId& tenant, const std::string& session,
-                       const v1::Release& release) override;
-  absl::StatusOr<std::unique_ptr<scheduler::InlineFetch>> BeginFetch(const TenantId& tenant,
-                                                                     const std::string& session,
-                                                                     uint64_t handle) override;
-  absl::StatusOr<v1::Job> CreateJob(const TenantId& tenant,
-                                    const v1::CreateJobRequest& request) override;
-  absl::StatusOr<v1::Job> GetJob(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<v1::ListJobsResponse> ListJobs(const TenantId& tenant,
-                                                const v1::ListJobsRequest& request) override;
-  absl::StatusOr<v1::Job> CancelJob(const TenantId& tenant, const std::string& name) override;
-  absl::Status DeleteJob(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<std::vector<v1::WatchJobResponse>> NextJobEvents(const TenantId& tenant,
-                                                                  const std::string& name,
-                                                                  uint64_t after_sequence,
-                                                                  SteadyTime deadline) override;
-  absl::StatusOr<v1::Module> CreateModule(const TenantId& tenant,
-                                          const v1::CreateModuleRequest& request,
-                                          SteadyTime deadline) override;
-  absl::StatusOr<v1::Module> GetModule(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<v1::ListModulesResponse> ListModules(
-      const TenantId& tenant, const v1::ListModulesRequest& request) override;
-  absl::Status DeleteModule(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<v1::Function> CreateFunction(const TenantId&, const v1::CreateFunctionRequest&,
-                                              SteadyTime) override {
-    return absl::UnimplementedError("the fake has no functions");
-  }
-  absl::StatusOr<v1::Function> GetFunction(const TenantId&, const std::string&) override {
-    return absl::UnimplementedError("the fake has no functions");
-  }
-  absl::StatusOr<v1::ListFunctionsResponse> ListFunctions(
-      const TenantId&, const v1::ListFunctionsRequest&) override {
-    return absl::UnimplementedError("the fake has no functions");
-  }
-  absl::Status DeleteFunction(const TenantId&, const std::string&) override {
-    return absl::UnimplementedError("the fake has no functions");
-  }
-  absl::StatusOr<v1::CreateProgramResponse> CreateProgram(
-      const TenantId&, const v1::CreateProgramRequest&) override {
-    return absl::UnimplementedError("the fake has no programs");
-  }
-  absl::StatusOr<v1::Program> GetProgram(const TenantId&, const std::string&) override {
-    return absl::UnimplementedError("the fake has no programs");
-  }
-  absl::StatusOr<v1::ListProgramsResponse> ListPrograms(const TenantId&,
-                                                        const v1::ListProgramsRequest&) override {
-    return absl::UnimplementedError("the fake has no programs");
-  }
-  absl::Status DeleteProgram(const TenantId&, const std::string&) override {
-    return absl::UnimplementedError("the fake has no programs");
-  }
-  std::vector<v1::Device> ListDevices() override;
-  std::vector<v1::DeviceSample> SampleDevices() override;
-  void AwaitHealth(SteadyTime deadline) override {}
-  void DeviceBroke(const std::string& device, const std::string& why) override {}
-  bool Responds(absl::Duration patience) override { return !stuck_; }
-  // Responds says no from now on.
-  void Stick() { stuck_ = true; }
-  session::TenantAccounts& accounts() override { return *accounts_; }
+// Each method answers UNIMPLEMENTED.
+class NoPrograms : public scheduler::ProgramService {
+ public:
+  absl::StatusOr<v1::CreateProgramResponse> Create(const TenantId&,
+                                                   const v1::CreateProgramRequest&) override;
+  absl::StatusOr<v1::Program> Get(const TenantId&, const std::string&) override;
+  absl::StatusOr<v1::ListProgramsResponse> List(const TenantId&,
+                                                const v1::ListProgramsRequest&) override;
+  absl::Status Delete(const TenantId&, const std::string&) override;
+};
+
+// Describes tenants from their accounts.
+class FakeTenants : public scheduler::TenantService {
+ public:
+  explicit FakeTenants(session::TenantAccounts* accounts) : accounts_(accounts) {}
   v1::Usage GetUsage(const TenantId& tenant) override { return accounts_->Describe(tenant); }
-  bool Drain(SteadyTime deadline) override;
 
  private:
-  friend class FakeFetch;
-  friend class FakeTicket;
-  friend class FakeUpload;
-  friend class FakeDownload;
-  struct State;
+  session::TenantAccounts* const accounts_;
+};
+
+// An engine without devices: one fake for each interface, for tests of the whole front.
+// Thread-safe.
+class FakeEngine : public scheduler::Engine {
+ public:
+  FakeSessions& sessions() override { return sessions_; }
+  FakeArrays& arrays() override { return arrays_; }
+  NoRegions& regions() override { return regions_; }
+  FakeOperations& operations() override { return operations_; }
+  FakeJobs& jobs() override { return jobs_; }
+  FakeModules& modules() override { return modules_; }
+  NoFunctions& functions() override { return functions_; }
+  NoPrograms& programs() override { return programs_; }
+  FakeDevices& devices() override { return devices_; }
+  FakeTenants& tenants() override { return tenants_; }
+  session::TenantAccounts& accounts() override { return accounts_; }
+
+  bool Responds(absl::Duration) override { return !stuck_; }
+  // Responds returns false from now on.
+  void Stick() { stuck_ = true; }
+  // Waits until no operation is held.
+  bool Drain(SteadyTime deadline) override { return operations_.AwaitIdle(deadline); }
+  void StopRecording() override {}
+
+ private:
   std::atomic<bool> stuck_{false};
-  std::shared_ptr<State> state_;
-  const std::shared_ptr<session::TenantAccounts> accounts_ =
-      std::make_shared<session::TenantAccounts>();
+  session::TenantAccounts accounts_;
+  FakeSessions sessions_;
+  FakeArrays arrays_;
+  FakeOperations operations_{&arrays_};
+  FakeJobs jobs_;
+  FakeModules modules_;
+  FakeDevices devices_;
+  FakeTenants tenants_{&accounts_};
+  NoRegions regions_;
+  NoFunctions functions_;
+  NoPrograms programs_;
 };
 
 }  // namespace stride::testing

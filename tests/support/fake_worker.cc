@@ -1,5 +1,5 @@
-// stride-worker-fake: speaks the worker protocol through the real runtime and does what task
-// labels, the source to compile or STRIDE_WORKER_FAKE_START say.
+// stride-worker-fake: speaks the worker protocol through the real runtime and follows task labels,
+// the source to compile, or STRIDE_WORKER_FAKE_START.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -51,7 +51,7 @@ void SendWithDescriptor(const wire::Event& event) {
   (void)channel.Send(event, {STDIN_FILENO});
 }
 
-// A packet of garbage with `count` descriptors beside it.
+// A packet of garbage with `count` descriptors attached.
 void SendDescriptors(size_t count) {
   std::vector<int> descriptors(count, STDIN_FILENO);
   std::vector<char> control(CMSG_SPACE(count * sizeof(int)));
@@ -189,7 +189,7 @@ class FakeDevice : public Device {
     environment_.status_page->started_sequence = static_cast<uint32_t>(task.sequence());
     absl::Status status;
     if (label == "wait") return;  // in the queue, until it is cancelled
-    if (label == "hang") return;  // never completes; the loop goes on
+    if (label == "hang") return;  // never completes; the loop continues
     if (label == "stuck") SleepForever();
     if (label == "chatter") {
       for (int i = 0; i < 100000; ++i) std::fprintf(stderr, "line %d \x1b[31m\xff\n", i);
@@ -274,7 +274,7 @@ class FakeDevice : public Device {
   std::map<uint64_t, MemoryMap> arenas_, regions_;
 };
 
-// Ends the process as `how` says.
+// Ends the process as specified by `how`.
 [[noreturn]] void DieAs(absl::string_view how) {
   int number = 0;
   if (absl::ConsumePrefix(&how, "exit ") && absl::SimpleAtoi(how, &number)) _exit(number);
@@ -285,7 +285,7 @@ class FakeDevice : public Device {
   SleepForever();
 }
 
-// `TIMES FILE HOW`: the first so many processes that are asked die, each with a byte in the file.
+// `TIMES FILE HOW`: the first TIMES processes die, each after adding a byte to the file.
 void DieAtFirst(absl::string_view order) {
   std::vector<std::string> words = absl::StrSplit(order, absl::MaxSplits(' ', 2));
   int times = 0;
@@ -298,7 +298,7 @@ void DieAtFirst(absl::string_view order) {
   DieAs(words[2]);
 }
 
-// The source's text is an order; the object is what Device::LoadModule is to get.
+// The source's text is an instruction; the object is the input of Device::LoadModule.
 class FakeCompiler : public CodeCompiler {
  public:
   absl::StatusOr<CompiledCode> Compile(const std::string& target, const wire::Code& code) override {

@@ -15,10 +15,10 @@ std::string InsideSandbox(const SandboxNeeds& needs, const std::function<std::st
   pid_t pid = fork();
   if (pid == 0) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    signal(SIGXFSZ, SIG_IGN);  // as PrepareProcess does
+    signal(SIGXFSZ, SIG_IGN);  // like PrepareProcess
     std::string text;
     for (const auto& layer : EnterSandbox(SandboxMode::kTry, needs)) {
-      // W^X may be missing from the kernel; the rest must be there where these tests run.
+      // W^X may be missing from the kernel; all other layers must exist where these tests run.
       if (!layer.on() && layer.name() != "w^x") text += layer.name() + ": " + layer.reason() + "\n";
     }
     text += test();

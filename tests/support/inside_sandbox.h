@@ -7,9 +7,9 @@
 
 namespace stride::worker {
 
-// Runs `test` in a process of its own, inside a worker's sandbox; the calling process must have one
-// thread. Returns what `test` returns, after the layers that are missing and before how the process
-// ended, if not by itself: empty when all is well.
+// Runs `test` in a separate process, inside a worker's sandbox; the calling process must have one
+// thread. Returns the result of `test`, preceded by the missing layers and followed by an abnormal
+// exit of the process: empty if all is well.
 std::string InsideSandbox(const SandboxNeeds& needs, const std::function<std::string()>& test);
 
 }  // namespace stride::worker

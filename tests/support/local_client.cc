@@ -93,7 +93,7 @@ void LocalClient::Send(v1::LocalFrame kind, const google::protobuf::MessageLite&
 void LocalClient::SendBytes(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return;  // shows in what is received
+    if (sent <= 0) return;  // visible in the received bytes
     bytes.remove_prefix(static_cast<size_t>(sent));
   }
 }

@@ -15,13 +15,13 @@
 
 namespace stride::testing {
 
-// The descriptor that comes by a ticket socket; invalid where it is closed instead.
+// The descriptor received from a ticket socket; invalid if it was closed instead.
 UniqueFd ReceiveDescriptor(const UniqueFd& socket);
-// Exchanges a ticket at a daemon's ticket socket for its descriptor; invalid where it is refused.
+// Exchanges a ticket at a daemon's ticket socket for its descriptor; invalid if refused.
 UniqueFd RedeemTicket(const std::string& socket_path, const std::string& ticket);
 
-// The client's end of a local connection, frame by frame. Waits for what is to come at most 20 s,
-// and aborts then.
+// The client's end of a local connection, frame by frame. Waits at most 20 s for a frame, and
+// aborts then.
 class LocalClient {
  public:
   struct Answer {
@@ -38,7 +38,7 @@ class LocalClient {
   };
 
   explicit LocalClient(UniqueFd fd);
-  // By LocalService.Connect, with metadata.
+  // Calls LocalService.Connect, with metadata.
   using Metadata = std::vector<std::pair<std::string, std::string>>;
   static LocalClient Connect(const std::shared_ptr<grpc::Channel>& channel,
                              const Metadata& metadata = {});

@@ -13,7 +13,7 @@
 
 namespace stride::testing {
 
-// Keeps descriptors in this process, for one engine after the other.
+// Keeps descriptors in this process, for consecutive engines.
 class MemoryKeeper : public keeper::Keeper {
  public:
   using Files = std::map<std::string, UniqueFd>;
@@ -35,10 +35,6 @@ class MemoryKeeper : public keeper::Keeper {
     return all;
   }
 
-  void Replace(Files files) {
-    absl::MutexLock lock(&mutex_);
-    files_ = std::move(files);
-  }
   Files Copy() {
     absl::MutexLock lock(&mutex_);
     Files copy;

@@ -10,7 +10,7 @@
 #include "server/base/error.h"
 #include "server/ops/plan.h"
 
-// Short ways to say operations in tests.
+// Short forms of operations for tests.
 namespace stride::ops::testing {
 
 inline Input Array(DType dtype, std::vector<int64_t> shape) {
@@ -26,7 +26,7 @@ inline v1::Operation UfuncOf(const std::string& function, int num_inputs) {
   return operation;
 }
 
-// The field that an error names; empty when it names none.
+// The field named by an error; empty if none.
 inline std::string FieldOf(const absl::Status& status) {
   google::rpc::BadRequest request;
   auto payload = status.GetPayload("type.googleapis.com/google.rpc.BadRequest");

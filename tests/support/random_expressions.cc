@@ -45,7 +45,7 @@ void FillElement(DType dtype, Random& random, char* element) {
       std::memcpy(element + i, &value, 4);
     }
   } else {
-    // Any bits; of a bool too, whose byte may be any. Small integers are as likely as large ones.
+    // Any bits, also in the byte of a bool. Small integers are as likely as large ones.
     for (int64_t i = 0; i < ItemSize(dtype); ++i) element[i] = static_cast<char>(random());
     if (IsInteger(dtype) && random() % 2 == 0) std::memset(element + 1, 0, ItemSize(dtype) - 1);
   }
@@ -77,7 +77,7 @@ RandomArray RandomView(DType dtype, const std::vector<int64_t>& shape, Random& r
   return array;
 }
 
-// Operations that take any number, joined at random, over a, b, c and constants.
+// Operations that accept any number, combined at random, over a, b, c and constants.
 std::string RandomText(Random& random, int depth) {
   static constexpr const char* kLeaves[] = {"a", "b", "c", "a", "b", "c", "2", "0.5", "3"};
   static constexpr const char* kUnary[] = {"-%",        "abs(%)",   "exp(%)",         "sin(%)",
@@ -107,7 +107,7 @@ bool SameNumber(DType dtype, const char* one, const char* other) {
     decltype(number) x, y;
     std::memcpy(&x, one + at, sizeof(x));
     std::memcpy(&y, other + at, sizeof(y));
-    // Which NaN results from two is the processor's choice.
+    // The processor determines which NaN results from two.
     return (std::isnan(x) && std::isnan(y)) || std::memcmp(&x, &y, sizeof(x)) == 0;
   };
   switch (dtype) {
@@ -160,7 +160,7 @@ RandomExpression RandomExpressions::Next() {
   for (;;) {
     RandomExpression expression = Any(random_);
     auto plan = ops::PlanOperation(expression.operation, expression.Inputs(), {});
-    if (plan.ok() && plan->code.has_value()) return expression;  // else: no loop of its types
+    if (plan.ok() && plan->code.has_value()) return expression;  // else no loop has these types
   }
 }
 

@@ -8,16 +8,16 @@
 #include "server/ops/plan.h"
 #include "stride/v1/operation.pb.h"
 
-// Expressions at random, for comparing how two pieces of code compute the same one.
+// Random expressions, for comparing two implementations of one operation.
 namespace stride::testing {
 
-// A view somewhere in a buffer of its own, with axes in any order, reversed, repeated, with gaps.
+// A view somewhere in its own buffer, with axes in any order, reversed, repeated, with gaps.
 struct RandomArray {
   ArrayInfo info;
   std::string buffer;
 };
 
-// An elementwise expression that has code: planning it succeeds.
+// An elementwise expression that can be planned.
 struct RandomExpression {
   std::string text;
   v1::Operation operation;
@@ -35,8 +35,8 @@ class RandomExpressions {
   std::mt19937 random_;
 };
 
-// The position of the first element that differs between two arrays of one type; -1: there is none.
-// Any NaN equals any other: which one results from two is the processor's choice.
+// The position of the first element that differs between two arrays of one type; -1 if none. NaNs
+// are equal: the processor determines which one results from two.
 int64_t FirstDifference(DType dtype, const std::string& one, const std::string& other);
 
 }  // namespace stride::testing

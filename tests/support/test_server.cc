@@ -19,7 +19,8 @@ T Must(absl::StatusOr<T> result) {
 }
 
 metrics::Sources SourcesOf(FakeEngine& engine) {
-  return {[&] { return engine.ListDevices(); }, [&] { return engine.SampleDevices(); }, nullptr};
+  return {[&] { return engine.devices().List(); }, [&] { return engine.devices().Sample(); },
+          nullptr};
 }
 
 }  // namespace

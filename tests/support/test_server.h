@@ -26,7 +26,7 @@ class TestServer {
   FakeEngine& engine() { return engine_; }
   api::Front& front() { return *front_; }
   const std::string& target() const { return target_; }
-  // A connection of its own.
+  // A separate connection.
   std::shared_ptr<grpc::Channel> Connect() const;
 
  private:
@@ -37,16 +37,16 @@ class TestServer {
   std::string target_;
 };
 
-// Run of a copy of these bytes, which come back inline.
+// Run of a copy of these bytes, with an inline result.
 v1::RunRequest CopyOf(const std::string& bytes);
 
-// The rich half of an error as a client reads it.
+// The detailed half of an error as a client reads it.
 struct ErrorDetails {
   google::rpc::Status status;
   google::rpc::ErrorInfo info;
   google::rpc::BadRequest bad_request;
   google::rpc::RetryInfo retry;
-  std::string field() const;  // of the first violation; empty when there is none
+  std::string field() const;  // field of the first violation; empty if none
 };
 ErrorDetails DetailsOf(const grpc::Status& status);
 ErrorDetails DetailsOf(const google::rpc::Status& status);

@@ -32,12 +32,12 @@ Result<void> Measure(BenchSetup& setup, int num_streams, Bytes& bytes) {
     if (round < 0 && bytes.out != bytes.data)
       return Error{.code = Code::kDataLoss, .message = "What came back is not what was sent"};
     *array = Array();
-    // Its memory is free for the next.
+    // Frees its memory for the next round.
     if (auto done = client->Synchronize(setup.context.Call()); !done) return done;
     const auto before = Clock::now();
     std::memcpy(bytes.out.data(), bytes.data.data(), bytes.data.size());
     const auto copied = Clock::now();
-    if (round < 0) continue;  // connects, and touches the memory
+    if (round < 0) continue;  // the first round connects and touches the memory
     up.Add(arrived - start);
     down.Add(back - arrived);
     copy.Add(copied - before);

@@ -23,7 +23,7 @@ const struct Mode {
 
 Error Wrong(std::string message) { return UsageError(BenchCommand(), std::move(message)); }
 
-// `1,10,100`; in rising order.
+// Parses `1,10,100`, in ascending order.
 Result<std::vector<int>> Counts(const std::string& option, const std::string& text, int most) {
   std::vector<int> counts;
   const char *at = text.data(), *const end = at + text.size();
@@ -95,16 +95,16 @@ Result<std::vector<Mode>> Modes(const CommandLine& line) {
   return modes;
 }
 
-// A private daemon takes as many as are wanted; one that is given has limits of its own.
+// Limits of a private daemon that admit this many clients; a given daemon has its own limits.
 std::vector<std::string> Admitting(int num_clients) {
   const std::string room = std::to_string(num_clients + 64);
-  // A thread for each call under way, of which one tenant may have half.
+  // One thread per call in flight, of which one tenant may have half.
   const std::string threads = std::to_string(std::clamp(2 * num_clients + 64, 1024, 1 << 16));
   return {"--max-connections=" + room, "--max-connections-per-peer=" + room,
           "--max-threads=" + threads, "--max-sessions=" + std::to_string(num_clients + 10'000)};
 }
 
-// The device that is measured: the one named, by its name or its place, else the first that serves.
+// Returns the device with the given name or index, else the first that serves.
 Result<Device> Choose(Context& context, Client& client) {
   auto devices = context.ListTriedDevices(client);
   if (!devices) return devices.error();

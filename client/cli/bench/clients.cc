@@ -8,22 +8,18 @@
 namespace stride::cli {
 namespace {
 
-using internal::Load;
-using internal::LoadResult;
-using internal::ManyClients;
-
-// Threads that serve the clients' answers: the daemon is to have the others.
+// Threads for the clients' answers; the daemon gets the other processors.
 int NumThreads() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) / 4, 1, 4);
 }
 
-// What one number of clients did, over all rounds.
+// Results of one number of clients, over all rounds.
 struct Measured {
-  Samples each;     // time for one call of all clients' together, a round
-  Samples latency;  // of a call
-  Samples echo;     // as `each`, of an empty call
-  // Each client over all rounds: in one of them a client of a thousand has few calls.
-  std::vector<internal::ClientLoad> clients;
+  Samples each;     // time per call of all clients together, one sample per round
+  Samples latency;  // time of each call
+  Samples echo;     // like `each`, for an empty call
+  // Each client over all rounds, since a client of a thousand has few calls per round.
+  std::vector<ClientLoad> clients;
   int64_t num_failed = 0;
   std::string first_error;
 };
@@ -41,7 +37,7 @@ void Note(const LoadResult& load, Measured& measured) {
     measured.first_error = load.first_error.ToString();
 }
 
-// How alike the clients were served.
+// Compares the service that the clients got.
 BenchRow Fairness(const Measured& measured) {
   std::vector<double> rates, periods;
   for (const auto& client : measured.clients) {
@@ -102,7 +98,7 @@ void AddRows(BenchSetup& setup, int num_clients, const Measured& measured, int c
 
 Result<void> BenchClients(BenchSetup& setup) {
   std::map<int, Measured> all;
-  // Round by round through all numbers of clients, so that a busy moment meets them all.
+  // Each round runs all numbers of clients, so that a busy moment affects all of them.
   for (int round = 0; round < setup.options.num_rounds; ++round) {
     for (int num_clients : setup.options.client_counts) {
       if (auto measured = MeasureRound(setup, num_clients, all[num_clients]); !measured)

@@ -8,14 +8,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// All are measured in turns this long, so that a busy moment of the machine meets all.
+// All alternatives alternate in blocks of this many calls, so that a busy moment affects all of
+// them.
 constexpr int kBlock = 100;
-constexpr auto kLongest = std::chrono::seconds(60);  // of a block
+constexpr auto kLongest = std::chrono::seconds(60);  // limit of a block
 
 struct Runs {
   Client* client;
   Samples whole;
-  Samples inside;  // acceptance to end, as the daemon tells it
+  Samples inside;  // from acceptance to end, as the daemon reports
 };
 
 Result<void> Repeat(Runs& runs, const Operation& operation, int times, Context& context) {
@@ -29,7 +30,7 @@ Result<void> Repeat(Runs& runs, const Operation& operation, int times, Context& 
       std::memcpy(&first, reply->values[0].data.data(), sizeof(first));
     if (first != 3.75f)
       return Error{.code = Code::kInternal, .message = "The daemon's sum is wrong"};
-    if (i < 0) continue;  // a first one may compile, and finds cold caches
+    if (i < 0) continue;  // the first call may compile, and finds cold caches
     runs.whole.Add(took);
     runs.inside.Add(reply->timeline.total);
   }
@@ -46,11 +47,11 @@ Operation SmallAdd(const std::string& device) {
 }
 
 Result<void> BenchLatency(BenchSetup& setup) {
-  auto echo = internal::ManyClients::Open({.connection = setup.connection,
-                                           .num_clients = 1,
-                                           .cancellation = setup.context.cancellation()});
+  auto echo = ManyClients::Open({.connection = setup.connection,
+                                 .num_clients = 1,
+                                 .cancellation = setup.context.cancellation()});
   if (!echo) return echo.error();
-  // By a Unix socket the client's own choice is a local connection.
+  // Over a Unix socket the client chooses a local connection by default.
   const bool two_ways = setup.client.address().starts_with("unix:");
   ConnectOptions without = setup.connection;
   without.local_calls = false;
@@ -65,7 +66,7 @@ Result<void> BenchLatency(BenchSetup& setup) {
     if (two_ways) {
       if (auto done = Repeat(by_grpc, operation, block, setup.context); !done) return done;
     }
-    auto answers = (*echo)->Run(internal::Load::kEcho, kLongest, block);
+    auto answers = (*echo)->Run(Load::kEcho, kLongest, block);
     if (!answers) return answers.error();
     for (double seconds : answers->latencies) floor.Add(seconds);
   }

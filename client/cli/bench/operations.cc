@@ -7,8 +7,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kSteps = 50;  // of a program: each an addition and a copy, which no loop takes in
-constexpr int kAhead = 20;  // calls of it in a row
+constexpr int kSteps = 50;  // per program: an addition and a copy, which no fused loop includes
+constexpr int kAhead = 20;  // calls in flight
 
 ProgramSpec Steps() {
   ProgramSpec spec{.id = "stride-bench-" + std::to_string(getpid()), .inputs = {{.handle = 1}}};
@@ -57,7 +57,7 @@ Result<void> Measure(BenchSetup& setup, const Program& program, const Array& sta
     const auto calls = Clock::now() - before;
     right = Expect(client, array, kSteps, fetch);
     if (!right) return right;
-    if (round < 0) continue;  // compiles, and touches the results' memory
+    if (round < 0) continue;  // the first round compiles and touches the results' memory
     answers.Add(answer);
     adds.Add(chain / num_adds);
     replayed.Add(calls / (2 * kSteps * kAhead));

@@ -1,4 +1,4 @@
-// What `stride bench` measures, as bench/report/row.py reads it.
+// Rows of `stride bench`, in the form that bench/report/row.py reads.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace stride::cli {
 
-// Seconds of one thing done many times; sorted once, when the first number of them is asked for.
+// Times of one repeated measurement in seconds; sorted once, on the first query.
 class Samples {
  public:
   Samples() = default;
@@ -23,7 +23,8 @@ class Samples {
   }
   void Add(std::chrono::nanoseconds time) { Add(std::chrono::duration<double>(time).count()); }
   size_t count() const { return seconds_.size(); }
-  // The smallest value that at least `share` of the samples do not exceed; 0 of no samples.
+  // Returns the smallest value that at least `share` of the samples do not exceed; 0 without
+  // samples.
   double Quantile(double share) const;
   double median() const { return Quantile(0.5); }
   double p99() const { return Quantile(0.99); }
@@ -34,24 +35,24 @@ class Samples {
   mutable bool sorted_ = false;
 };
 
-// All times are seconds, so that a ratio above 1 says that ours is slower.
+// All times are in seconds, so that a ratio above 1 means that ours is slower.
 struct BenchRow {
   std::string id;  // `clients/10/cpu:0`: stable, for scripts
   std::string what;
   Samples ours;
   std::string baseline_name;
   std::optional<Samples> baseline;
-  // Bytes moved by one turn; 0: none to speak of.
+  // Bytes moved per call; 0: not applicable.
   int64_t bytes = 0;
-  // Numbers beside the times, such as calls a second.
+  // Further numbers, such as calls per second.
   std::vector<std::pair<std::string, double>> more = {};
 };
 
-// Jain's index of shares: 1 when all are equal, 1/n when one has everything. 1 of no shares.
+// Jain's fairness index: 1 if all shares are equal, 1/n if one has everything; 1 without shares.
 double JainIndex(const std::vector<double>& shares);
 
 Json ToJson(const BenchRow& row);
-// One line of text; BenchHeading is the line above the first.
+// Formats the row as one line; BenchHeading is the line above the first row.
 std::string ToText(const BenchRow& row);
 std::string BenchHeading();
 

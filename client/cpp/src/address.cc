@@ -21,8 +21,8 @@ bool IsPort(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() && port != 0;
 }
 
-// Brackets hold colons and what else an IPv6 address has; a name or an IPv4 address has none of
-// either, nor a scheme or a path.
+// Brackets contain colons and the other characters of an IPv6 address; a name or an IPv4 address
+// has neither these, nor a scheme or a path.
 bool IsHost(std::string_view text) {
   const bool bracketed = text.size() > 2 && text.front() == '[' && text.back() == ']';
   if (bracketed) {

@@ -1,4 +1,4 @@
-// Where a daemon is, as a person writes it.
+// Addresses of daemons in the form that users write.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace stride::internal {
 
-// The gRPC target of `unix:PATH`, `HOST:PORT`, `[IPV6]:PORT` or either of these behind `tcp:`, as
-// strided's --listen spells it. INVALID_ARGUMENT, with what is wrong, for anything else.
+// The gRPC target of `unix:PATH`, `HOST:PORT`, `[IPV6]:PORT`, or one of the latter two with the
+// prefix `tcp:` as strided's --listen spells it. INVALID_ARGUMENT with the reason for anything
+// else.
 Result<std::string> TargetOf(const std::string& address);
 
 }  // namespace stride::internal

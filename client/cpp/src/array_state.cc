@@ -87,8 +87,8 @@ Result<void> ArrayState::Wait(const CallOptions& options) const {
     command.mutable_synchronize();
     auto ended =
         (*core)->stream.Submit(std::move(command))->Wait(options, (*core)->default_timeout);
-    // With a reason it is the daemon's: some operation failed, perhaps another one, and this
-    // array's own state tells. Anything else is this wait's own failure.
+    // An error with a reason came from the daemon: some operation failed, perhaps another one, and
+    // this array's own state has its error. Other errors belong to this wait.
     if (!ended && ended.error().reason.empty()) return ended.error();
   }
   auto info = Describe(options);
@@ -111,7 +111,8 @@ Result<ArrayInfo> ArrayState::Describe(const CallOptions& options) const {
   auto core = LockedCore();
   if (!core) return core.error();
   if (origin_) {
-    // Names reach the daemon on another connection than the command that makes them.
+    // This call uses another connection than the command that creates the name, so await the
+    // command.
     auto answer = origin_->Wait(options, (*core)->default_timeout);
     if (!answer) return answer.error();
   }

@@ -1,4 +1,5 @@
-// What an Array and the Operands made from it share: the handle, and the command that makes it.
+// State shared by an Array and the Operands made from it: the handle, and the command that creates
+// it.
 #pragma once
 
 #include <memory>
@@ -12,19 +13,19 @@ namespace stride::internal {
 class Core;
 class PendingCommand;
 
-// The last owner's release tells the daemon to forget the handle. Immutable but for Spec's memory,
+// Destruction by the last owner releases the handle at the daemon. Immutable except Spec's cache,
 // so any thread may use it.
 class ArrayState {
  public:
-  // A handle that `origin`'s result number `index` is put behind. With `owns` false another
-  // ArrayState releases it.
+  // A handle for result number `index` of `origin`. With `owns` false another ArrayState releases
+  // it.
   ArrayState(std::weak_ptr<Core> core, uint64_t handle, std::shared_ptr<PendingCommand> origin,
              int index, bool timeline, bool owns);
   // A handle filled by an upload: `spec` is known.
   ArrayState(std::weak_ptr<Core> core, uint64_t handle, ArraySpec spec);
-  // A named array; nothing is deleted at its end.
+  // A named array; destruction deletes nothing.
   ArrayState(std::weak_ptr<Core> core, std::string name);
-  // A named array that `origin` makes.
+  // A named array that `origin` creates.
   ArrayState(std::weak_ptr<Core> core, std::string name, std::shared_ptr<PendingCommand> origin,
              int index, bool timeline);
   ~ArrayState();

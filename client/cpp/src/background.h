@@ -9,8 +9,8 @@
 
 namespace stride::internal {
 
-// Runs `work(options)` on a thread of the core's. The options' cancellation, made when there is
-// none, cancels it.
+// Runs `work(options)` on one of the core's threads. The options' cancellation, created if absent,
+// cancels it.
 template <typename T, typename Options, typename Work>
 Future<T> RunInBackground(Core& core, Options options, Work work) {
   if (!options.cancellation) options.cancellation.emplace();

@@ -1,5 +1,5 @@
-// Arrays' bytes to the daemon and back, in parallel ranges: through memory shared with it where
-// that can be had and pays, else in messages.
+// Transfers arrays' bytes in parallel ranges: through memory shared with the daemon where it is
+// available and pays, else in messages.
 #pragma once
 
 #include <span>
@@ -15,21 +15,20 @@ namespace stride::internal {
 
 struct BulkWays {
   Channels& channels;
-  LocalCalls& local;  // for an array that is worth one call alone: its answer is waited for
+  LocalCalls& local;  // for an array that is one call: its answer is awaited
   SharedMemory& shared;
 };
 
 // Sends `data` as the whole content of an array. `parent` and `array_id` as in CreateArrayRequest.
-// Slices of `data` are lent to the transport and are all back when this returns, whatever the
-// outcome.
+// The transport borrows slices of `data` until this returns, whatever the outcome.
 Result<ArrayInfo> PutBulk(const BulkWays& ways, const std::string& parent,
                           const std::string& array_id, const ArraySpec& spec,
                           std::span<const std::byte> data, const PutOptions& options,
                           std::chrono::nanoseconds default_timeout);
 
 // PutBulk for a named array that resumes after a restart of the daemon during the upload: the
-// daemon reports the bytes that it has, and only the others are sent. Gives up when no daemon
-// answers for 30 s.
+// daemon reports the bytes that it has, and only the others are sent. Fails when no daemon answers
+// for 30 s.
 Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
                            const std::string& array_id, const ArraySpec& spec,
                            std::span<const std::byte> data, const PutOptions& options,
@@ -46,7 +45,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// How content is cut for at most `max_parts` streams: few parts, each worth a stream of its own, at
+// Splits content for at most `max_parts` streams: few parts, each worth a stream of its own, at
 // offsets of whole MiB. Never empty.
 std::vector<Range> CutRanges(int64_t size, int max_parts);
 

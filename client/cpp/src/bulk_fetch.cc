@@ -20,15 +20,15 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 
-// A daemon that died is replaced within this.
+// Time within which a dead daemon is replaced.
 constexpr auto kRestartTime = std::chrono::seconds(1);
 constexpr auto kRestartPoll = std::chrono::milliseconds(20);
 
 // FetchArrayResponse.data, length-delimited.
 constexpr uint32_t kDataTag = (2 << 3) | 2;
 
-// Copies the `data` of one FetchArrayResponse to `out`, once, from wherever the transport put it.
-// Gives back the bytes it held; nothing when the message is malformed or holds more than `room`.
+// Copies the `data` of one FetchArrayResponse to `out`, once, from the transport's memory. Returns
+// the number of bytes; nullopt when the message is malformed or has more than `room`.
 std::optional<int64_t> CopyData(grpc::ByteBuffer* message, std::byte* out, int64_t room) {
   grpc::ProtoBufferReader reader(message);
   google::protobuf::io::CodedInputStream input(&reader);
@@ -75,8 +75,8 @@ Result<void> ReceiveRange(RawCall& call, const v1::FetchArrayRequest& request,
   return {};
 }
 
-// Tries again for a little while when there is no daemon: another may be starting in its place. Not
-// once bytes have come: those after them might be of another moment.
+// Retries for a short time when there is no daemon: another may be starting. Not after bytes have
+// arrived, since later bytes might be of another version.
 Result<void> UntilThere(const std::function<Result<void>(bool* begun)>& receive) {
   const auto give_up = std::chrono::steady_clock::now() + kRestartTime;
   for (;;) {
@@ -101,8 +101,8 @@ Result<void> FetchBulk(const BulkWays& ways, const std::string& name, std::span<
         std::atomic<bool> begun = false;
         auto result = FetchShared(
             {ways.channels, local, region, in_place, options, default_timeout}, name, out, &begun);
-        // A daemon that is being replaced: regions have gone with it, and what follows
-        // waits.
+        // The daemon is being replaced: regions have ended with it, and calls in messages wait for
+        // the next one.
         if (!result && result.error().code == Code::kUnavailable && !begun)
           return Result<void>(RegionGone());
         return result;

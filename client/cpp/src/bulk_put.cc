@@ -22,14 +22,14 @@ namespace {
 constexpr int64_t kChunk = 1 << 20;
 // PutArrayRequest.data, length-delimited.
 constexpr uint8_t kDataTag = (2 << 3) | 2;
-// After a failed call the transport may still hold slices for a peer that does not read; then the
-// connection is given up.
+// After a failed call the transport may still hold slices for a peer that does not read; after this
+// time the connection is dropped.
 constexpr auto kPatience = std::chrono::seconds(1);
-// A daemon that is restarted is back in a second, on a busy machine in several.
+// A restarted daemon is back in a second, on a busy machine in several.
 constexpr auto kDaemonReturns = std::chrono::seconds(30);
 constexpr int kMaxRestarts = 10;
 
-// Memory lent to the transport, slice by slice.
+// Memory borrowed by the transport, slice by slice.
 class LentMemory {
  public:
   grpc::Slice Lend(const std::byte* data, int64_t size) {
@@ -105,7 +105,7 @@ Result<v1::PutArrayResponse> SendRange(RawCall& call, const v1::PutArrayRequest&
   return response;
 }
 
-// Nothing: no region is of use now.
+// nullopt: no region is usable now.
 std::optional<Result<ArrayInfo>> PutBySharedMemory(const BulkWays& ways, LocalCalls* local,
                                                    const v1::PutArrayRequest& header,
                                                    std::span<const std::byte> data,
@@ -165,8 +165,7 @@ Result<ArrayInfo> PutRanges(const BulkWays& ways, LocalCalls* local,
                   }
                   if (!response) return response.error();
                   std::lock_guard lock(mutex);
-                  // The range that completes the array answers with its READY state, whichever it
-                  // is.
+                  // Any range may complete the array; its call returns the READY state.
                   if (info.name.empty() || response->array().state() == v1::Array::STATE_READY)
                     info = FromProto(response->array());
                   return {};
@@ -175,7 +174,7 @@ Result<ArrayInfo> PutRanges(const BulkWays& ways, LocalCalls* local,
   return info;
 }
 
-// The ranges that the daemon has of a cut upload; no value: it does not know the array.
+// The ranges that the daemon has of an interrupted upload; nullopt: it does not know the array.
 std::optional<Result<v1::Array>> Describe(const BulkWays& ways, const std::string& name) {
   grpc::ClientContext context;
   context.set_wait_for_ready(true);
@@ -237,7 +236,7 @@ Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
     reported += bytes;
     if (options.progress) options.progress(bytes);
   };
-  // Progress that was reported and did not arrive is taken back.
+  // Subtracts reported progress that did not arrive.
   const auto report_as = [&](int64_t bytes) {
     if (options.progress) options.progress(bytes - reported);
     reported = bytes;
@@ -249,15 +248,15 @@ Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
     const Error cut = put.error();
     const auto known = Describe(ways, name);
     if (known && !*known) return cut;  // no daemon returns
-    // The channel of control calls may be back while those of the data are in their backoff, where
-    // each call fails at once and the restarts would be used up.
+    // The channel of control calls may be back while those of the data are in their backoff. Calls
+    // on these fail at once and would use up the retries.
     if (!ways.channels.ConnectBulk(GrpcTimeAfter(kDaemonReturns))) return cut;
     auto missing = CutRanges(size, ways.channels.num_bulk());
-    // An array that is overwritten says of its old content that it is ready.
+    // An overwritten array is READY because of its old content.
     if (known && !options.overwrite) {
       const v1::Array& array = **known;
       if (array.state() == v1::Array::STATE_READY) {
-        // All had arrived and the answer was lost, or the name was taken before.
+        // All bytes had arrived and the answer was lost, or the name was taken before.
         if (!Holds(ways, name, spec, FromProto(array).spec, data, options, default_timeout))
           return LocalError(Code::kAlreadyExists, "The name is taken by another array: " + name);
         report_as(size);
@@ -269,7 +268,7 @@ Result<ArrayInfo> PutNamed(const BulkWays& ways, const std::string& parent,
     int64_t left = 0;
     for (const Range& range : missing) left += range.end - range.begin;
     report_as(size - left);
-    // In messages: the regions went with the daemon that lent them.
+    // In messages: the regions ended with their daemon.
     put = PutRanges(ways, nullptr, RequestOf(parent, array_id, spec, options), data, missing,
                     counted, default_timeout);
   }

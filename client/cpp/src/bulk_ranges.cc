@@ -7,7 +7,7 @@ namespace stride::internal {
 namespace {
 
 constexpr int64_t kAlign = 1 << 20;
-// Below this a second stream costs more than it brings.
+// Below this a second stream costs more than it gains.
 constexpr int64_t kMinPart = 8 << 20;
 
 }  // namespace

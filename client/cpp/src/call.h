@@ -1,4 +1,4 @@
-// One gRPC call's context, with the caller's deadline and cancellation tied to it.
+// One gRPC call's context, with the caller's deadline and cancellation.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -10,13 +10,13 @@
 
 namespace stride::internal {
 
-// How long the call may take; zero: no limit.
+// The call's timeout; zero: no limit.
 inline std::chrono::nanoseconds TimeoutOf(const CallOptions& options,
                                           std::chrono::nanoseconds default_timeout) {
   return options.timeout.count() != 0 ? options.timeout : default_timeout;
 }
 
-// When the call must have ended; nothing: no limit.
+// The call's deadline; nullopt: no limit.
 inline std::optional<gpr_timespec> DeadlineOf(const CallOptions& options,
                                               std::chrono::nanoseconds default_timeout) {
   const auto timeout = TimeoutOf(options, default_timeout);

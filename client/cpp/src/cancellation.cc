@@ -15,7 +15,7 @@ struct Cancellation::State {
 Cancellation::Cancellation() : state_(std::make_shared<State>()) {}
 
 void Cancellation::Cancel() const {
-  // Held while actions run, so that Remove can promise that none runs after it.
+  // Held while actions run, so that none runs after Remove.
   std::lock_guard lock(state_->mutex);
   if (state_->cancelled) return;
   state_->cancelled = true;

@@ -29,8 +29,8 @@ std::string DefaultAddress() {
 namespace stride::internal {
 namespace {
 
-// Retries calls that change nothing or carry a request id, and only when the daemon says that it
-// did not take them.
+// Retries calls that change nothing or have a request id, and only when the daemon reports that it
+// did not accept them.
 constexpr char kServiceConfig[] = R"({
   "methodConfig": [{
     "name": [
@@ -53,11 +53,11 @@ constexpr char kServiceConfig[] = R"({
   "retryThrottling": {"maxTokens": 10, "tokenRatio": 0.1}
 })";
 
-// The contract caps messages at 4 MiB of data; this leaves room for what surrounds it.
+// The contract limits messages to 4 MiB of data; this leaves room for the rest.
 constexpr int kMaxReceiveBytes = 16 << 20;
 
-// gRPC ends with its last channel, and joins a thread of its own that may just sleep in a poll of
-// 10 s. One reference that is never given back keeps that from whoever destroys a Client.
+// gRPC shuts down with its last channel, and joins a thread that may sleep in a poll of 10 s. One
+// reference that is never released keeps this from blocking a Client's destructor.
 void KeepGrpc() {
   static const bool kept = [] {
     grpc_init();
@@ -73,15 +73,15 @@ std::shared_ptr<grpc::Channel> Open(const std::string& target, const Credentials
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   arguments.SetServiceConfigJSON(kServiceConfig);
-  // A daemon that restarts is back in less than a second; gRPC's own first backoff is longer, and
-  // then doubles.
+  // A daemon that restarts is back in less than a second; gRPC's default first backoff is longer,
+  // and then doubles.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  // In spite of its name this is how long one attempt may take, to the end of the handshake: a
-  // distant or busy daemon needs more than a backoff, and one that is just being replaced answers
-  // late, from its socket's backlog. An attempt that is refused ends at once all the same.
+  // Despite its name this is the limit of one attempt, up to the end of the handshake. A distant or
+  // busy daemon needs more than a backoff, and one that is being replaced answers late, from its
+  // socket's backlog. A refused attempt still ends at once.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000);
-  // The daemon is named on purpose; a proxy from the environment cannot reach its socket.
+  // The daemon's address is explicit; a proxy from the environment cannot reach its socket.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (!credentials.server_name.empty()) arguments.SetSslTargetNameOverride(credentials.server_name);
   return grpc::CreateCustomChannel(target, credentials.channel, arguments);

@@ -17,13 +17,13 @@ namespace stride::internal {
 // Thread-safe.
 class Channels {
  public:
-  // `address` as it was given, `target` as gRPC takes it. `num_bulk` 0: by the number of cores, 2
-  // to 8.
+  // `address`: as given by the user; `target`: in gRPC's form. `num_bulk` 0: by the number of
+  // cores, 2 to 8.
   Channels(std::string address, std::string target, Credentials credentials, int num_bulk);
 
   const std::string& address() const { return address_; }
   const std::string& target() const { return target_; }
-  // Only then may daemon and client share memory and descriptors.
+  // Only over a Unix socket may daemon and client share memory and descriptors.
   bool by_unix_socket() const { return target_.starts_with(kUnixPrefix); }
   // By Unix socket: its file name.
   std::string socket_path() const { return target_.substr(kUnixPrefix.size()); }

@@ -16,10 +16,10 @@ using internal::LocalError;
 
 namespace {
 
-// Up to here a download rides on the command stream: it needs no answer to the commands before it.
+// Downloads of up to this size use the command stream, without an answer to the commands before it.
 constexpr size_t kFetchOnStreamBytes = 256 << 10;
 
-// `tenants/t/arrays/a` to `tenants/t` and `a`.
+// Splits `tenants/t/arrays/a` into `tenants/t` and `a`.
 std::optional<std::pair<std::string, std::string>> SplitName(const std::string& name) {
   const size_t at = name.find("/arrays/");
   if (at == std::string::npos) return std::nullopt;
@@ -71,8 +71,8 @@ Result<void> FetchState(internal::Core& core, const ArrayState& state, std::span
                         DataType expected, const TransferOptions& options) {
   if (RidesOnStream(state, out))
     return AwaitFetch(core, *SubmitFetch(core, state), out, expected, options);
-  // The answer tells that the daemon knows the handle: bulk travels on other connections and may
-  // overtake the stream.
+  // Wait until the daemon knows the handle: bulk transfers use other connections and may overtake
+  // the stream.
   core.AwaitWrites(options);
   auto spec = state.Spec(options);
   if (!spec) return spec.error();
@@ -132,7 +132,7 @@ Future<Array> Client::PutAsync(std::span<const std::byte> data, const ArraySpec&
 
 Future<void> Client::FetchAsync(const Array& array, std::span<std::byte> out,
                                 TransferOptions options) {
-  // Sent here, so that it stands before the operations that the caller sends next.
+  // Send it now, so that it precedes operations that the caller sends next.
   std::shared_ptr<internal::PendingCommand> sent;
   if (array && RidesOnStream(*array.state(), out)) sent = SubmitFetch(*core_, *array.state());
   return internal::RunInBackground<void>(

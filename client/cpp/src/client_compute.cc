@@ -18,7 +18,7 @@ using internal::ArrayState;
 
 namespace {
 
-// Where each result of a message will be found.
+// The destination of each result of a message.
 struct Target {
   uint64_t handle = 0;
   std::string name;
@@ -35,7 +35,7 @@ std::vector<Target> ChooseTargets(internal::Core& core, v1::Operation& message, 
   return targets;
 }
 
-// A kernel may write through any pointer that it is given.
+// A kernel may write through any pointer that it gets.
 bool WritesExisting(const v1::Operation& operation) {
   for (const auto& output : operation.outputs()) {
     if (output.existing()) return true;
@@ -49,7 +49,7 @@ bool WritesExisting(const v1::Operation& operation) {
   return false;
 }
 
-// As the blocking stub does it, but watches for the answer at first.
+// Like the blocking stub, but polls for the answer at first.
 Result<v1::RunResponse> RunByGrpc(internal::Core& core, grpc::ClientContext* context,
                                   const v1::RunRequest& request) {
   using NextStatus = grpc::CompletionQueue::NextStatus;
@@ -72,13 +72,13 @@ Result<v1::RunResponse> RunByGrpc(internal::Core& core, grpc::ClientContext* con
   return response;
 }
 
-// By a local connection where there is one to be had.
+// Uses a local connection if one is available.
 Result<v1::RunResponse> CallRun(internal::Core& core, const v1::RunRequest& request,
                                 const CallOptions& options) {
   const auto deadline =
       internal::LocalDeadlineAfter(internal::TimeoutOf(options, core.default_timeout));
   if (auto answer = core.local.Run(request, options, deadline)) return *std::move(answer);
-  CallOptions rest = options;  // of the time, too
+  CallOptions rest = options;  // with the remaining time
   if (deadline) {
     rest.timeout = std::max<std::chrono::nanoseconds>(std::chrono::nanoseconds(1),
                                                       *deadline - std::chrono::steady_clock::now());
@@ -101,7 +101,7 @@ Result<RunReply> RunInline(internal::Core& core, const Operation& operation,
     auto session = core.session.Name();
     if (!session) return session.error();
     request.set_session(*session);
-    // Run travels beside the command stream: operands must have arrived.
+    // Run does not use the command stream, so the operands must have arrived.
     for (const auto& array : operation.impl().arrays) {
       if (auto spec = array->Spec(options); !spec) return spec.error();
     }
@@ -148,7 +148,7 @@ std::vector<Array> Client::ComputeAll(const Operation& operation, const ComputeO
 
 Array Client::Compute(const Operation& operation, const ComputeOptions& options) {
   auto arrays = ComputeAll(operation, options);
-  // A launch without new arrays has none to give back.
+  // A launch without new arrays returns none.
   return arrays.empty() ? Array() : std::move(arrays.front());
 }
 

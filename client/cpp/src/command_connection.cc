@@ -52,7 +52,7 @@ class LocalCommandConnection : public CommandConnection {
   }
 
   Error Finish() override {
-    // A write that waits for room ends.
+    // Ends a blocked write.
     connection_->Cancel();
     if (status_.code() != 0) return ToError(status_);
     if (cancelled_) return LocalError(Code::kCancelled, "The command stream was cancelled");

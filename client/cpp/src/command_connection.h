@@ -15,12 +15,12 @@ class CommandConnection {
  public:
   virtual ~CommandConnection() = default;
 
-  // False: the call has ended or is about to, and Read meets its end.
+  // False: the call has ended or is about to, and Read returns the end.
   virtual bool Write(const v1::ExecuteRequest& request) = 0;
   // False: the call has ended. `watch`: answers are expected soon (see Watch).
   virtual bool Read(v1::ExecuteResponse* response, bool watch) = 0;
-  // Why it has ended, once Read was false. CANCELLED after Cancel; UNAVAILABLE when the daemon gave
-  // no reason.
+  // Why it has ended, after Read returned false. CANCELLED after Cancel; UNAVAILABLE when the
+  // daemon gave no reason.
   virtual Error Finish() = 0;
   virtual void Cancel() = 0;
 };

@@ -13,14 +13,14 @@ namespace {
 constexpr int kMaxCommandsPerMessage = 1000;
 // Inline operands may be large; messages stay below the 4 MiB of the contract.
 constexpr size_t kMaxMessageBytes = 2 << 20;
-// Bounds what an unread answer can cost on both sides.
+// Bounds the cost of unread answers on both sides.
 constexpr size_t kMaxWaiting = 16384;
-// Who had to wait goes on when so few are left: let in one by one, commands would travel one by
-// one.
+// Blocked submitters continue once this few commands are unanswered. If they were released one by
+// one, each command would be a message.
 constexpr size_t kFewWaiting = kMaxWaiting / 2;
 constexpr int kReleasesPerCommand = 64;
 constexpr int64_t kReleaseNowBytes = 16 << 20;
-// So many unanswered messages keep the daemon busy.
+// This many unanswered messages keep the daemon busy.
 constexpr size_t kMaxMessages = 4;
 // Commands closer than this are a burst. A few times what it takes to wake a thread.
 constexpr auto kBurst = std::chrono::microseconds(100);
@@ -83,7 +83,8 @@ bool CommandStream::HasMuchToRelease() const {
   return releases_.handles_size() >= kReleasesPerCommand || released_bytes_ >= kReleaseNowBytes;
 }
 
-// Answers come in order: behind a command that waits for work they tell nothing.
+// Answers come in order: after a command that waits for work, missing answers do not mean a busy
+// daemon.
 bool CommandStream::MayWrite() const { return messages_.size() < kMaxMessages || num_awaited_ > 0; }
 
 CommandStream::WaitingMap::node_type CommandStream::TakeOut(WaitingMap::iterator command) {
@@ -135,7 +136,7 @@ void CommandStream::WriteQueued(std::unique_lock<std::mutex>& lock) {
     v1::ExecuteRequest request;
     request.set_session((*live)->session);
     for (auto& command : batch) *request.add_commands() = std::move(command);
-    // A failed write means that the reader meets the end of the stream, and it tells everyone why.
+    // After a failed write the reader meets the end of the stream and reports the cause.
     (void)(*live)->connection->Write(request);
     lock.lock();
   }
@@ -153,8 +154,8 @@ std::vector<v1::Command> CommandStream::TakeBatch() {
     batch.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  // Behind the commands: a released handle may be an operand of one of them. With some still queued
-  // it waits for the last.
+  // Releases follow the commands: a released handle may be an operand of one of them. While
+  // commands are queued, the release waits for the last.
   if (queue_.empty() && releases_.handles_size() > 0) {
     v1::Command release;
     release.set_id(next_id_++);
@@ -193,7 +194,7 @@ void CommandStream::ReadAnswers(std::shared_ptr<Live> live) {
     std::vector<std::pair<std::shared_ptr<PendingCommand>, v1::CommandResult*>> answered;
     bool few = false;
     {
-      // Whoever awaited an answer will often await the next one soon.
+      // A caller that awaited an answer often awaits the next one soon.
       watch = false;
       std::lock_guard lock(mutex_);
       for (auto& result : *response.mutable_results()) {
@@ -214,7 +215,7 @@ void CommandStream::ReadAnswers(std::shared_ptr<Live> live) {
   const Error error = live->connection->Finish();
   if (error.reason == "SESSION_NOT_FOUND") session_.Forget(live->session);
   {
-    // Before its commands fail: whoever writes next must not put more on this stream.
+    // Set before its commands fail, so that the next writer does not use this stream.
     std::lock_guard lock(mutex_);
     live->broken = true;
     messages_.clear();
@@ -250,7 +251,7 @@ void CommandStream::Close() {
     handed_changed_.notify_one();
     room_.wait(lock, [this] { return !writing_; });
     live.swap(live_);
-    // A writer that was connecting when `closed_` was set may have made this stream after the
+    // A writer that was connecting when `closed_` was set may have opened this stream after the
     // cancel above.
     if (live) live->connection->Cancel();
   }

@@ -1,4 +1,4 @@
-// The one ordered stream of commands that a client's operations travel down.
+// The ordered stream of a client's operations.
 #pragma once
 
 #include <chrono>
@@ -18,30 +18,29 @@
 
 namespace stride::internal {
 
-// Thread-safe. Opens the stream with its first command and again after it broke; commands without
-// an answer then fail, since whether the daemon took them cannot be known.
+// Thread-safe. Opens the stream with its first command, and again after it broke. Commands without
+// an answer then fail, since the daemon may or may not have accepted them.
 //
-// The thread that submits also writes: whoever finds nobody writing sends all that is queued, so
-// that a lone command waits for no other thread. Commands that come close upon another and whose
-// answer nobody awaits go to a writer thread instead: a message costs as much as many commands, and
-// what piles up while one is being written shares the next. So does what piles up while a few
-// messages are unanswered and nobody waits: messages grow until the daemon keeps up. A thread of
-// its own reads answers. It travels by a local connection where there is one to be had, else by
-// gRPC.
+// The submitting thread also writes: if no thread is writing, it sends all queued commands, so that
+// a single command waits for no other thread. Commands in quick succession whose answer no caller
+// awaits go to a writer thread instead, since a message costs as much as many commands. Commands
+// that are queued during a write share the next message. So do those queued while a few messages
+// are unanswered and no caller waits: messages grow until the daemon keeps up. Another thread reads
+// answers. The stream uses a local connection if one is available, else gRPC.
 class CommandStream {
  public:
-  // All must outlive it.
+  // The arguments must outlive it.
   CommandStream(Channels& channels, LocalCalls& local, Session& session)
       : channels_(channels), local_(local), session_(session) {}
   ~CommandStream();
 
-  // Numbers and sends the command. Blocks only while very many are unanswered or the connection is
-  // full.
+  // Numbers and sends the command. Blocks only while too many commands are unanswered or the
+  // connection is full.
   std::shared_ptr<PendingCommand> Submit(v1::Command command);
-  // Forgets a handle: with the next command, or now when the handles waiting for that are many or
-  // `bytes` of them are much.
+  // Releases a handle with the next command, or at once when many handles or many `bytes` are
+  // pending.
   void Release(uint64_t handle, int64_t bytes);
-  // Ends the stream; unanswered commands fail with CANCELLED. The last call.
+  // Ends the stream; unanswered commands fail with CANCELLED. Must be the last call.
   void Close();
 
  private:
@@ -55,12 +54,13 @@ class CommandStream {
 
   // Callers of these hold the lock.
   bool HasMuchToRelease() const;
-  // What there is to send goes now, or else when answers have come.
+  // Whether queued commands are sent now; otherwise after an answer.
   bool MayWrite() const;
   WaitingMap::node_type TakeOut(WaitingMap::iterator command);
 
   void WriteQueued(std::unique_lock<std::mutex>& lock);
-  // Lets the writer thread do it. Caller holds the lock and there is no other writer.
+  // Passes the role of the writer to the writer thread. Caller holds the lock and there is no other
+  // writer.
   void HandToWriter();
   void WriteWhenHanded();
   std::vector<v1::Command> TakeBatch();
@@ -72,13 +72,13 @@ class CommandStream {
   Channels& channels_;
   LocalCalls& local_;
   Session& session_;
-  const Cancellation closing_;  // of what connects
+  const Cancellation closing_;  // cancels connection attempts
   std::mutex mutex_;
   std::condition_variable room_;
   std::deque<v1::Command> queue_;
   WaitingMap waiting_;
-  int num_awaited_ = 0;  // of these
-  // The last command of each message that was sent and is not answered, in order.
+  int num_awaited_ = 0;  // number of awaited commands in waiting_
+  // The last command of each sent and unanswered message, in order.
   std::deque<uint64_t> messages_;
   v1::Release releases_;
   int64_t released_bytes_ = 0;

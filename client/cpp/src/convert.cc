@@ -68,7 +68,7 @@ stride::Timeline FromProto(const v1::Timeline& timeline) {
                        .upload = FromProto(timeline.upload()),
                        .run = FromProto(timeline.run()),
                        .download = FromProto(timeline.download())};
-  // What is not there is the epoch in messages too.
+  // Absent times are the epoch, also in messages.
   out.accepted = FromProto(timeline.submit_time());
   out.started = FromProto(timeline.start_time());
   out.ended = FromProto(timeline.end_time());

@@ -1,4 +1,4 @@
-// What a Client owns.
+// State owned by a Client.
 #pragma once
 
 #include <atomic>
@@ -32,18 +32,18 @@ class Core : public std::enable_shared_from_this<Core> {
   uint64_t NextHandle() { return next_handle_++; }
   BulkWays bulk() { return {channels, local, shared}; }
 
-  // Runs `work` on a thread that Close joins; `cancellation` is what Close cancels.
+  // Runs `work` on a thread that Close joins. Close cancels `cancellation`.
   void InBackground(Cancellation cancellation, std::function<void()> work);
-  // `command` may change arrays that exist. Calls that travel beside the stream come after it by
-  // waiting until the daemon has taken it.
+  // `command` may change existing arrays. Calls outside of the stream wait until the daemon has
+  // accepted it.
   void NoteWrite(std::shared_ptr<PendingCommand> command);
-  // Whether the commands themselves succeeded is told by their arrays, not here.
+  // Waits until noted writes are accepted. Their own errors are reported by their arrays, not here.
   void AwaitWrites(const CallOptions& options);
-  // A command that is never sent, since `error` is known before. TakeRefusal returns it once.
+  // A command that is never sent, since its `error` is known already. TakeRefusal returns the error
+  // once.
   std::shared_ptr<PendingCommand> Refuse(Error error);
   std::optional<Error> TakeRefusal();
-  // Ends background work, the stream and the session. No call may be under way on other threads but
-  // background ones.
+  // Ends background work, the stream and the session. Only background calls may be in flight.
   void Close();
 
   Channels channels;
@@ -63,7 +63,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::atomic<uint64_t> next_handle_{1};
   std::mutex mutex_;
   std::shared_ptr<PendingCommand> last_write_;  // guarded by mutex_
-  std::optional<Error> refusal_;                // the first; guarded by mutex_
+  std::optional<Error> refusal_;                // the first one; guarded by mutex_
   std::vector<std::unique_ptr<Task>> tasks_;    // guarded by mutex_
 };
 

@@ -15,7 +15,7 @@ namespace {
 class Bearer : public grpc::MetadataCredentialsPlugin {
  public:
   explicit Bearer(const std::string& token) : value_("Bearer " + token) {}
-  // It only copies.
+  // GetMetadata only copies.
   bool IsBlocking() const override { return false; }
   const char* GetType() const override { return "stride-token"; }
   grpc::Status GetMetadata(grpc::string_ref, grpc::string_ref, const grpc::AuthContext&,
@@ -23,7 +23,7 @@ class Bearer : public grpc::MetadataCredentialsPlugin {
     metadata->emplace("authorization", value_);
     return grpc::Status::OK;
   }
-  // What gRPC would print while debugging.
+  // Replaces gRPC's debug output, which would print the token.
   grpc::string DebugString() override { return "stride-token"; }
 
  private:

@@ -1,4 +1,4 @@
-// What a connection shows of itself, and whom it believes.
+// Credentials of a connection, and the authorities that it trusts.
 #pragma once
 
 #include <grpcpp/security/credentials.h>
@@ -12,11 +12,11 @@ namespace stride::internal {
 
 struct Credentials {
   std::shared_ptr<grpc::ChannelCredentials> channel;
-  std::string server_name;  // the name that the daemon's certificate must have; empty: the host's
+  std::string server_name;  // expected name in the daemon's certificate; empty: the host's
 };
 
-// `target` as gRPC takes it. INVALID_ARGUMENT when a file cannot be read, or when the token would
-// travel in the clear: without TLS it goes to this machine alone, which gRPC checks again once it
+// `target` in gRPC's form. INVALID_ARGUMENT when a file cannot be read, or when the token would be
+// sent unencrypted: without TLS it is only sent to this machine. gRPC checks this again once it
 // knows the real address.
 Result<Credentials> MakeCredentials(const ConnectOptions& options, const std::string& target);
 

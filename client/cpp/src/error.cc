@@ -29,7 +29,7 @@ std::string Error::ToString() const {
   if (!reason.empty()) text += " (" + reason + ")";
   text += ": " + message;
   for (const auto& [field, description] : violations) {
-    // One field's description is often the message itself.
+    // One field's description is often equal to the message.
     text += description == message ? " (field " + field + ")" : "\n  " + field + ": " + description;
   }
   if (retry_delay) text += "\n  retry in " + std::to_string(retry_delay->count()) + " ms";

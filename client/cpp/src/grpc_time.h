@@ -1,4 +1,4 @@
-// Points in time for gRPC, on its monotonic clock. gRPC also takes those of std::chrono, but they
+// Points in time for gRPC, on its monotonic clock. gRPC also accepts those of std::chrono, but they
 // are on the wall clock, which steps.
 #pragma once
 

@@ -12,16 +12,17 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Outcome = LocalConnection::Outcome;
 
-// A daemon that has none to give is not asked before each call.
+// Pause between requests to a daemon that offers no connection.
 constexpr auto kPauseTime = std::chrono::seconds(10);
-// The daemon has only so many: what a burst of calls needed goes back when the next call finds it
-// idle for so long.
+// The daemon has few connections: those of a burst are returned once a call finds them idle for
+// this long.
 constexpr auto kIdleTime = std::chrono::seconds(10);
 constexpr std::chrono::nanoseconds kOpenTimeout = std::chrono::seconds(10);
-// The daemon tells of a missed deadline itself; so long after it the client stops waiting for that.
+// The daemon reports a missed deadline itself; after this additional time the client stops waiting
+// for it.
 constexpr auto kGrace = std::chrono::milliseconds(100);
 
-// Whether an opening that failed so says that the next would, too.
+// Whether the next attempt to open would fail in the same way.
 bool TellsOfOthers(const Error& error) {
   return error.code != Code::kUnavailable && error.code != Code::kCancelled &&
          error.code != Code::kDeadlineExceeded;

@@ -13,30 +13,29 @@
 
 namespace stride::internal {
 
-// Thread-safe. Where there is none to be had, calls go by gRPC, and the daemon is not asked again
-// for a while.
+// Thread-safe. If no connection is available, calls use gRPC, and the daemon is not asked again for
+// a while.
 class LocalCalls {
  public:
   using Opener =
       std::function<Result<std::unique_ptr<LocalConnection>>(const CallOptions& options)>;
-  // Open at once, for calls.
+  // Most open connections for calls.
   static constexpr int kMaxConnections = 16;
 
-  // Without an opener there is never one.
+  // Without an opener there are no connections.
   explicit LocalCalls(Opener open) : open_(std::move(open)) {}
 
-  // A new one for the caller alone, or null. `options` are of the opening.
+  // A new connection for the caller alone, or null. `options` apply to the attempt.
   std::unique_ptr<LocalConnection> Open(const CallOptions& options);
-  // Nothing: the daemon has not got the call, which may go by gRPC. Of `options` only the
-  // cancellation counts; the deadline is the call's.
+  // nullopt: the daemon has not received the call, which may use gRPC. Uses only the cancellation
+  // of `options`; `deadline` applies to the call.
   std::optional<Result<v1::RunResponse>> Run(const v1::RunRequest& request,
                                              const CallOptions& options, LocalDeadline deadline);
-  // One for a call, or null; then GiveBack must follow. As of Run's, of `options` only the
-  // cancellation counts.
+  // A connection for one call, or null; then GiveBack must follow. Uses `options` like Run.
   std::unique_ptr<LocalConnection> Take(const CallOptions& options, LocalDeadline deadline);
-  // Null: it is of no further use.
+  // Null: the connection is no longer usable.
   void GiveBack(std::unique_ptr<LocalConnection> connection);
-  // Closes the idle ones. No call may be under way.
+  // Closes idle connections. No call may be in flight.
   void Close();
 
  private:

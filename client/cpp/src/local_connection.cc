@@ -20,7 +20,7 @@ namespace {
 
 using Outcome = LocalConnection::Outcome;
 
-// As the contract has it.
+// The contract's layout.
 struct Header {
   uint32_t size;
   uint32_t kind;
@@ -30,13 +30,13 @@ static_assert(sizeof(Header) == 16);
 static_assert(std::endian::native == std::endian::little, "headers travel as they lie in memory");
 
 constexpr size_t kBufferBytes = 64 << 10;
-// Memory for larger messages is given back after each.
+// Memory for larger messages is released after each.
 constexpr size_t kKeptBytes = 1 << 20;
-// Of a message in slices, those up to this are copied behind the header; larger ones are sent from
-// where they lie.
+// Slices of a message up to this size are copied after the header; larger ones are sent in place.
 constexpr size_t kSmallBytes = 4096;
 
-// Grows, but leaves what is there as it is: to write zeros that are overwritten next costs time.
+// Grows the buffer. Keeps existing memory as it is: clearing bytes that are overwritten next costs
+// time.
 void Reserve(std::vector<char>& buffer, size_t size) {
   if (buffer.size() > kKeptBytes) buffer = {};
   if (buffer.size() < size) buffer.resize(size);
@@ -56,7 +56,7 @@ Result<std::unique_ptr<LocalConnection>> LocalConnection::Open(Channels& channel
   if (auto status = stub->Connect(call.context(), {}, &ticket); !status.ok())
     return ToError(status);
   auto socket = FetchDescriptor(channels, ticket.socket_path(), ticket.ticket());
-  // The daemon is there, but its other socket is not for this client.
+  // The daemon answers, but this client cannot reach its other socket.
   if (!socket) return LocalError(Code::kUnimplemented, socket.error().message);
   return std::make_unique<LocalConnection>(*std::move(socket));
 }
@@ -125,7 +125,7 @@ Outcome LocalConnection::Read(LocalMessage* message, bool watch, LocalDeadline d
     begin_ += sizeof(header) + size;
     return Outcome::kDone;
   }
-  // All of the buffer that follows the header belongs to it.
+  // All bytes in the buffer after the header belong to this message.
   Reserve(large_, size);
   size_t filled = end_ - begin_ - sizeof(header);
   std::memcpy(large_.data(), in_.data() + begin_ + sizeof(header), filled);

@@ -19,9 +19,9 @@
 
 namespace stride::internal {
 
-// Nothing: no limit.
+// nullopt: no limit.
 using LocalDeadline = std::optional<std::chrono::steady_clock::time_point>;
-// So long from now; zero: no limit.
+// The deadline `timeout` from now; zero: no limit.
 inline LocalDeadline LocalDeadlineAfter(std::chrono::nanoseconds timeout) {
   if (timeout.count() == 0) return std::nullopt;
   return std::chrono::steady_clock::now() + timeout;
@@ -37,57 +37,55 @@ struct LocalMessage {
   }
 };
 
-// One thread may write while another reads; any may cancel. After anything but kDone the
-// connection is of no further use.
+// One thread may write while another reads; any thread may cancel. After an outcome other than
+// kDone the connection is no longer usable.
 class LocalConnection {
  public:
-  // A frame's message is no larger: the contract's limit for the client, and the client's for
-  // answers.
+  // Limit of a frame's message in bytes: the contract's for requests, the client's for answers.
   static constexpr size_t kMaxMessageBytes = size_t{16} << 20;
 
   enum class Outcome {
     kDone,
-    kEnded,  // by either side, or what came was no frame
+    kEnded,  // by either side, or a malformed frame was received
     kTimedOut,
   };
 
-  // Asks the daemon for one. UNIMPLEMENTED and RESOURCE_EXHAUSTED: there is none to be had now.
-  // Others are what such a call may end with. `options` are of the asking; blocks for two round
-  // trips.
+  // Requests a connection from the daemon. UNIMPLEMENTED or RESOURCE_EXHAUSTED: none is available
+  // now; other errors are the call's. `options` apply to the request; blocks for two round trips.
   static Result<std::unique_ptr<LocalConnection>> Open(Channels& channels,
                                                        const CallOptions& options);
   // `socket`: a connected stream.
   explicit LocalConnection(Descriptor socket);
 
-  // `timeout` is the call's, for the daemon; zero: none. kEnded: the daemon does not get all of
-  // it.
+  // `timeout`: the call's, sent to the daemon; zero: none. kEnded: the daemon does not get the
+  // whole message.
   Outcome Write(v1::LocalFrame kind, const google::protobuf::MessageLite& message,
                 std::chrono::nanoseconds timeout = {}, LocalDeadline deadline = {});
-  // A message that is serialized already, sent from where it lies.
+  // Sends a serialized message in place.
   Outcome Write(v1::LocalFrame kind, const grpc::ByteBuffer& message,
                 std::chrono::nanoseconds timeout = {}, LocalDeadline deadline = {});
-  // `watch`: looks for the frame before it sleeps until there is one (see Watch).
+  // `watch`: polls for the frame before it sleeps (see Watch).
   Outcome Read(LocalMessage* message, bool watch, LocalDeadline deadline = {});
-  // Nothing has come that was not read, nor has the daemon closed it.
+  // No unread bytes have arrived, and the daemon has not closed it.
   bool Quiet();
-  // Both sides read the end from here on.
+  // Both sides read the end of the stream from here on.
   void Cancel();
 
  private:
   Outcome Send(const void* data, size_t size, LocalDeadline deadline);
-  // Until `size` bytes, at most the buffer's, are there from `begin_` on.
+  // Reads until `size` bytes, at most the buffer's size, are available from `begin_` on.
   Outcome Buffer(size_t size, bool watch, LocalDeadline deadline);
-  // Some bytes, at least one.
+  // Reads at least one byte.
   Outcome Receive(char* to, size_t size, bool watch, LocalDeadline deadline, size_t* received);
-  // Until poll(2) tells `events` of the socket.
+  // Waits until poll(2) reports `events` for the socket.
   Outcome Await(short events, LocalDeadline deadline);
 
   const Descriptor socket_;
   std::vector<char> out_;
-  // Several small frames may come at once.
+  // Several small frames may arrive at once.
   std::vector<char> in_;
-  size_t begin_ = 0, end_ = 0;  // what is there of it
-  std::vector<char> large_;     // a message that `in_` is too small for
+  size_t begin_ = 0, end_ = 0;  // range of unread bytes in in_
+  std::vector<char> large_;     // a message that does not fit in_
 };
 
 }  // namespace stride::internal

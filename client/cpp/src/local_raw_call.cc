@@ -29,7 +29,7 @@ class LocalRawCall final : public RawCall {
 
   ~LocalRawCall() override {
     if (cancellation_) cancellation_->Remove(action_);
-    // One that is in the middle of a call is of no more use.
+    // A connection in the middle of a call is not reusable.
     if (!ended_ || cancelled_) connection_.reset();
     calls_.GiveBack(std::move(connection_));
   }
@@ -40,7 +40,7 @@ class LocalRawCall final : public RawCall {
   }
 
   bool WritesDone() override {
-    // A download has one request, which ends by itself.
+    // A download has one request, which ends the sending side.
     return !puts_ ||
            Note(connection_->Write(v1::LOCAL_FRAME_PUT_END, grpc::ByteBuffer(), {}, deadline_));
   }
@@ -64,7 +64,7 @@ class LocalRawCall final : public RawCall {
   }
 
   Result<void> Finish() override {
-    // What ended it before the last message was sent comes behind that.
+    // An error before the last message was sent arrives after that message.
     grpc::ByteBuffer message;
     while (!ended_ && !error_ && Read(&message)) {
     }
@@ -95,7 +95,7 @@ class LocalRawCall final : public RawCall {
   std::optional<Cancellation> cancellation_;
   uint64_t action_ = 0;
   std::atomic<bool> cancelled_ = false;
-  bool ended_ = false;  // the daemon has said how
+  bool ended_ = false;  // the daemon has sent the status
   google::rpc::Status status_;
   std::optional<Error> error_;
 };

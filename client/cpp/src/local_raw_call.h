@@ -8,7 +8,7 @@
 
 namespace stride::internal {
 
-// By gRPC where `calls` is null or has no connection to give. `calls` must outlive it.
+// Uses gRPC if `calls` is null or has no connection available. `calls` must outlive the result.
 std::unique_ptr<RawCall> BeginRawCall(LocalCalls* calls,
                                       const std::shared_ptr<grpc::Channel>& channel,
                                       RawCall::Method method, const CallOptions& options,

@@ -19,8 +19,8 @@
 namespace stride {
 namespace internal {
 
-// A loan of the daemon: the answer, the descriptor, the connection that keeps the loan, and on
-// the host the mapping.
+// A loan of the daemon: the answer, the descriptor, the connection that keeps the loan, and on the
+// host the mapping.
 class Loan {
  public:
   Loan(v1::MapArrayResponse answer, Ticketed fetched)
@@ -29,7 +29,7 @@ class Loan {
         strides_(answer_.strides().begin(), answer_.strides().end()) {}
   ~Loan() {
     if (memory_ != nullptr) munmap(memory_, size());
-    if (getpid() != process_) return;  // a forked child has copies; the loan is its parent's
+    if (getpid() != process_) return;  // a forked child has copies; the loan belongs to its parent
     char byte = 0;
     // The daemon closes its side when the loan has ended.
     if (shutdown(fetched_.connection.get(), SHUT_WR) == 0)
@@ -39,7 +39,7 @@ class Loan {
 
   Result<void> MapHost(bool hand_over) {
     struct stat info;
-    // Else its use could end in SIGBUS.
+    // Otherwise an access could end in SIGBUS.
     if (fstat(fetched_.descriptor.get(), &info) != 0 || info.st_size < answer_.memory_bytes())
       return LocalError(Code::kInternal, "The array's memory is smaller than the daemon says");
     void* data = mmap(nullptr, size(), PROT_READ | PROT_WRITE, hand_over ? MAP_SHARED : MAP_PRIVATE,
@@ -73,7 +73,8 @@ Result<MappedArray> MappedArray::Map(const Array& array, const MapOptions& optio
   if (!array) return internal::LocalError(Code::kInvalidArgument, "This Array stands for nothing");
   auto core = array.state()->core();
   if (!core) return core.error();
-  // The daemon knows the work of another connection that computes it.
+  // Wait here until the daemon has accepted the array's operation, which was sent over another
+  // connection.
   auto spec = array.state()->Spec(options);
   if (!spec) return spec.error();
   (*core)->AwaitWrites(options);

@@ -24,8 +24,8 @@ namespace {
 using internal::ToProto;
 using internal::Use;
 
-// The daemon's table has more columns; a client needs to know only how many results to choose
-// handles for.
+// The daemon's table has more columns; a client needs only the number of results, to choose handles
+// for them.
 int NumUfuncOutputs(std::string_view function) {
   return function == "frexp" || function == "modf" || function == "divmod" ? 2 : 1;
 }
@@ -410,8 +410,8 @@ Operation& Operation::WithPriority(int priority) {
 
 namespace {
 
-// The first output with no target yet; with all taken, one more, so that the daemon can refuse the
-// count.
+// The first output without a target; if there is none, one more, so that the daemon can refuse the
+// number.
 v1::Output* NextOutput(Operation::Impl& impl) {
   if (impl.message.has_kernel_launch()) {
     for (v1::Output* output : internal::MutableOutputs(impl.message, impl.num_outputs)) {

@@ -8,7 +8,7 @@ namespace {
 using internal::ToProto;
 using internal::Use;
 
-// Gather, Scatter and ApplyAt name these alike.
+// The common fields of Gather, Scatter and ApplyAt.
 template <typename Message>
 void SetIndices(const std::vector<Operand>& indices, const IndexOptions& options, Message* message,
                 Operation::Impl& impl) {

@@ -15,7 +15,7 @@ struct Operation::Impl {
   v1::Operation message;
   std::vector<std::shared_ptr<internal::ArrayState>> arrays;
   int num_outputs = 1;
-  // Why the operation is refused on this side: what the wire cannot say.
+  // An error of the operation that the wire format cannot express.
   std::optional<Error> error;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 using internal::Use;
 
-// `num_results`: when more than the values are asked for.
+// `num_results`: set when more than the values are requested.
 void SetLinalg(v1::Linalg::Function function, const std::vector<Operand>& operands,
                const LinalgOptions& options, int num_results, Operation::Impl& impl) {
   auto* linalg = impl.message.mutable_linalg();

@@ -24,7 +24,7 @@ Result<const v1::CommandResult*> PendingCommand::Wait(const CallOptions& options
     std::unique_lock lock(mutex_);
     while (!done_ && !cancelled && in_time) {
       if (options.cancellation) {
-        // Cancel() holds its own lock while it waits for ours: never ask it with ours held.
+        // Cancel() holds its own lock while it waits for ours: never call it with ours held.
         lock.unlock();
         cancelled = options.cancellation->cancelled();
         lock.lock();
@@ -33,7 +33,7 @@ Result<const v1::CommandResult*> PendingCommand::Wait(const CallOptions& options
       if (timeout.count() == 0 && !options.cancellation) {
         changed_.wait(lock);
       } else {
-        // A cancellation between the question above and this wait is seen at the next turn.
+        // A cancellation between the check above and this wait is noticed in the next iteration.
         const auto turn = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
         const bool last = timeout.count() != 0 && deadline <= turn;
         const auto until = last || !options.cancellation ? deadline : turn;

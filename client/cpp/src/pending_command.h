@@ -1,4 +1,4 @@
-// A command on its way, and its answer when that is there.
+// A submitted command, and its answer once it has arrived.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ namespace stride::internal {
 // Any number of threads may wait; the command stream finishes it once.
 class PendingCommand {
  public:
-  // The daemon's answer, valid as long as this lives; or its error; or DEADLINE_EXCEEDED or
-  // CANCELLED of the wait alone, which ends nothing at the daemon.
+  // The daemon's answer, valid as long as this object; or its error; or DEADLINE_EXCEEDED or
+  // CANCELLED of this wait, which ends nothing at the daemon.
   Result<const v1::CommandResult*> Wait(const CallOptions& options,
                                         std::chrono::nanoseconds default_timeout);
 
@@ -31,7 +31,7 @@ class PendingCommand {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Changed under mutex_; nothing of the others changes after it.
+  // Changed under mutex_; the other members do not change after it is true.
   std::atomic<bool> done_ = false;
   std::optional<Error> error_;
   v1::CommandResult result_;

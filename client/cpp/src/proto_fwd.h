@@ -1,4 +1,4 @@
-// Messages by name, so that headers need not parse the generated ones.
+// Forward declarations of messages, so that headers need not include the generated ones.
 #pragma once
 
 namespace google::protobuf {

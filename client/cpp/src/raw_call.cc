@@ -65,7 +65,7 @@ class GrpcRawCall final : public RawCall {
   void Cancel() override { call_.context()->TryCancel(); }
 
  private:
-  // One operation is under way at a time, so the next event is its end.
+  // One operation is in flight at a time, so the next event is its end.
   bool Next() {
     void* tag;
     bool ok = false;

@@ -24,8 +24,8 @@ namespace stride::internal {
 namespace {
 
 constexpr int kProbeMs = 2000;
-// A TLS 1.2 record with a ClientHello that asks for h2: a TLS server answers it with a record
-// of its own. The random field of the ClientHello is a readable text.
+// A TLS 1.2 record with a ClientHello that requests h2: a TLS server answers with a TLS record. The
+// random field of the ClientHello is readable text.
 constexpr unsigned char kClientHello[] = {
     0x16, 0x03, 0x01, 0x00, 0x68, 0x01, 0x00, 0x00, 0x64, 0x03, 0x03, 0x73, 0x74, 0x72, 0x69, 0x64,
     0x65, 0x20, 0x61, 0x73, 0x6b, 0x73, 0x20, 0x77, 0x68, 0x65, 0x74, 0x68, 0x65, 0x72, 0x20, 0x74,
@@ -69,7 +69,7 @@ int ConnectUnix(const std::string& path) {
   return connected ? 0 : errno;
 }
 
-// The group whose members may use the socket, of the socket or else of its folder.
+// The group that may use the socket: that of the socket or else of its folder.
 std::string GroupOf(const std::string& path) {
   struct stat status;
   const std::string folder = path.substr(0, path.rfind('/') + 1);

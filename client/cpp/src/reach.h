@@ -1,4 +1,4 @@
-// Why a daemon cannot be reached, for a person: each cause has a sentence of its own.
+// Explains to people why a daemon cannot be reached: one sentence for each cause.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -11,11 +11,11 @@
 
 namespace stride::internal {
 
-// The error that only an administrator can resolve: this user may not open the Unix socket. No
-// value where the socket can be opened, or something else is wrong with it.
+// The error that only an administrator can resolve: this user may not open the Unix socket. nullopt
+// if the socket can be opened, or fails for another reason.
 std::optional<Error> Refused(const std::string& target);
 
-// Looks again after a channel to `target` did not become ready in time. Blocks for seconds at most.
+// Diagnoses why a channel to `target` did not become ready in time. Blocks for seconds at most.
 Error WhyUnreachable(const ConnectOptions& options, const std::string& target,
                      const std::shared_ptr<grpc::Channel>& channel);
 

@@ -1,4 +1,4 @@
-// Runs one function per range at once and gives back the first error.
+// Runs one function per range concurrently and returns the first error.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace stride::internal {
 
-// `move(i, range, options)` runs on a thread of its own for each range but the last, which runs
-// here. The first failure cancels the others: part of an array is of no use. The caller's
+// `move(i, range, options)` runs on its own thread for each range but the last, which runs here.
+// The first failure cancels the others, since a part of an array is useless. The caller's
 // cancellation is passed on.
 Result<void> RunRanges(const std::vector<Range>& ranges, const TransferOptions& options,
                        const std::function<Result<void>(int, Range, const TransferOptions&)>& move);

@@ -7,7 +7,7 @@
 namespace stride::internal {
 namespace {
 
-// A session is a small thing to ask for: a daemon that takes longer is not well.
+// A daemon that takes longer to open a session is unhealthy.
 constexpr auto kCallTimeout = std::chrono::seconds(10);
 constexpr auto kEndTimeout = std::chrono::seconds(2);
 
@@ -39,7 +39,7 @@ void Session::Forget(const std::string& name) {
 void Session::RenewUntilEnded() {
   auto stub = v1::SessionService::NewStub(channels_.control());
   std::unique_lock lock(mutex_);
-  // Three tries within one lifetime.
+  // Three attempts within one lifetime.
   while (!ended_changed_.wait_for(lock, ttl_ / 3.0, [this] { return ended_; })) {
     if (name_.empty()) continue;
     v1::RenewSessionRequest request;
@@ -67,7 +67,7 @@ void Session::End() {
   v1::DeleteSessionRequest request;
   request.set_name(name);
   v1::DeleteSessionResponse response;
-  // When this fails the session ends by its ttl.
+  // If this fails, the session expires by its ttl.
   (void)v1::SessionService::NewStub(channels_.control())
       ->DeleteSession(call.context(), request, &response);
 }

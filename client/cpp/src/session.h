@@ -20,11 +20,11 @@ class Session {
   Session(Channels& channels, std::chrono::seconds ttl) : channels_(channels), ttl_(ttl) {}
   ~Session();
 
-  // `sessions/{id}`; opens one when there is none. Blocks for that.
+  // `sessions/{id}`; opens a session if there is none, which blocks.
   Result<std::string> Name();
-  // The daemon no longer knows `name`: the next Name() opens another. Its arrays are gone.
+  // The daemon no longer knows `name`: the next Name() opens another session. Its arrays are lost.
   void Forget(const std::string& name);
-  // Deletes the session at the daemon and stops renewing. The last call.
+  // Deletes the session at the daemon and stops its renewal. Must be the last call.
   void End();
 
  private:

@@ -6,7 +6,7 @@
 namespace stride::internal {
 namespace {
 
-// A daemon that has none to give is not asked before each transfer.
+// Pause between requests to a daemon that offers no region.
 constexpr auto kPauseTime = std::chrono::seconds(10);
 
 }  // namespace

@@ -20,7 +20,7 @@ constexpr auto kDeleteTimeout = std::chrono::seconds(2);
 
 Result<std::byte*> Map(const Descriptor& fd, int64_t size) {
   struct stat info;
-  // Else its use could end in SIGBUS.
+  // Otherwise an access could end in SIGBUS.
   if (fstat(fd.get(), &info) != 0 || info.st_size < size)
     return LocalError(Code::kInternal, "The daemon's region is smaller than it says");
   void* data = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE,

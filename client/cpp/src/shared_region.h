@@ -1,4 +1,4 @@
-// One region of the daemon's (RegionService), mapped here.
+// One region of the daemon (RegionService), mapped into this process.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace stride::internal {
 
-// Unmapped when it goes; the daemon's side of it goes with Delete, or the session. Immutable but
-// for its bytes.
+// Destruction unmaps it; the daemon's side ends with Delete or the session. Immutable except its
+// bytes.
 class SharedRegion {
  public:
-  // `session` is `sessions/{id}`. Blocks for two round trips, and while the daemon takes the memory
-  // (up to a second a GiB).
+  // `session` is `sessions/{id}`. Blocks for two round trips, and while the daemon allocates the
+  // memory (up to a second per GiB).
   static Result<std::shared_ptr<SharedRegion>> Create(Channels& channels,
                                                       const std::string& session, int64_t bytes);
   SharedRegion(std::string name, std::string session, std::byte* data, int64_t size)
@@ -29,11 +29,10 @@ class SharedRegion {
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
 
-  // Before the daemon takes its pages back: the bytes move into this process's own memory, at the
-  // same place.
+  // Call before the daemon frees its pages: copies the bytes to this process's own memory at the
+  // same address.
   void KeepBytes() const;
-  // Tells the daemon that it is not needed any more. Failure is no matter: it goes with the
-  // session.
+  // Releases the region at the daemon. Failure is ignored: the session's end releases it too.
   void Delete(Channels& channels) const;
 
  private:

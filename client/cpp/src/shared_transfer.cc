@@ -17,18 +17,18 @@
 namespace stride::internal {
 namespace {
 
-// Told to the other side in one message, so that it copies while the next is copied here.
+// Bytes announced by one message, so that the daemon copies them while this side copies the next.
 constexpr int64_t kChunk = int64_t{2} << 20;
-// Where nothing is copied here there is nothing to overlap: few messages.
+// Without a copy on this side there is nothing to overlap: few messages.
 constexpr int64_t kInPlaceChunk = int64_t{16} << 20;
-// Of one upload call: two of them fit a core's share of the cache. No call moves less of a larger
-// array.
+// Bytes of one upload call: two of them fit a core's share of the cache. For larger arrays no call
+// moves less.
 constexpr int64_t kPutPart = int64_t{4} << 20;
-// Each thread's calls take turns with two parts of the region, since nothing but a call's end tells
-// that the daemon has done with its part.
+// Each thread's calls alternate between two parts of the region, since only a call's end shows that
+// the daemon has finished with its part.
 constexpr int64_t kPartsOfThread = 2;
-// However many connections there are: more threads copy no faster, and the smallest region has a
-// chunk for each part of theirs.
+// Limit of threads: more copy no faster, and the smallest region has a chunk for each part of each
+// thread.
 constexpr int kMaxThreads = 8;
 static_assert(kMaxThreads * kPartsOfThread * kChunk <= SharedMemory::kLeastBounceBytes);
 
@@ -49,14 +49,14 @@ bool Parse(const grpc::ByteBuffer& buffer, google::protobuf::Message* message) {
 
 int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
 
-// A call, its part of the region, and the part of the array that it moves.
+// A call, its part of the region, and its part of the array.
 struct Part {
   int64_t offset = 0;  // in the region
   Range range;
   std::unique_ptr<RawCall> call;
 };
 
-// --- up ---
+// --- uploads ---
 
 class PutThread {
  public:
@@ -90,7 +90,7 @@ class PutThread {
   }
 
  private:
-  // What goes wrong is told by End.
+  // End returns the errors.
   void Begin(Part& part) {
     part.call = BeginRawCall(shared_.local, channel_, RawCall::Method::kPutArray, options_,
                              shared_.default_timeout);
@@ -138,7 +138,7 @@ class PutThread {
   const std::shared_ptr<grpc::Channel> channel_;
 };
 
-// --- down ---
+// --- downloads ---
 
 class FetchThread {
  public:
@@ -225,7 +225,7 @@ class FetchThread {
   const std::shared_ptr<grpc::Channel> channel_;
 };
 
-// Of each call. Every thread has kPartsOfThread of them.
+// Bytes of each call. Each thread has kPartsOfThread of them.
 int64_t PartBytes(const SharedCall& call, int64_t largest_range, size_t num_threads, int64_t most) {
   if (call.in_place) return std::max<int64_t>(1, largest_range);
   const int64_t room =
@@ -248,7 +248,7 @@ int64_t BounceBytesForPut(int64_t size, int num_parts) {
 }
 
 int64_t BounceBytesForFetch(int64_t size) {
-  // A call for each part of a view makes the daemon gather the view each time: few calls.
+  // For a view each call makes the daemon gather the view: few calls.
   return std::min(RoundUp(size, int64_t{32} << 20), SharedMemory::kMaxBounceBytes);
 }
 
@@ -260,7 +260,7 @@ Result<ArrayInfo> PutShared(const SharedCall& call, const v1::PutArrayRequest& h
   ArrayInfo info;
   auto note = [&](const v1::PutArrayResponse& response) {
     std::lock_guard lock(mutex);
-    // The call that completes the array answers with its READY state, whichever it is.
+    // Any call may complete the array; that call returns the READY state.
     if (info.name.empty() || response.array().state() == v1::Array::STATE_READY)
       info = FromProto(response.array());
   };

@@ -1,4 +1,4 @@
-// Arrays' bytes by way of a region: calls carry offsets in place of bytes.
+// Transfers of arrays' bytes through a region: calls carry offsets in place of bytes.
 #pragma once
 
 #include <atomic>
@@ -12,27 +12,27 @@
 
 namespace stride::internal {
 
-// What every transfer through a region needs to know.
+// Parameters of transfers through a region.
 struct SharedCall {
   Channels& channels;
-  LocalCalls* local;  // what its calls are made by where it can be; null: gRPC
+  LocalCalls* local;  // for calls over local connections, if available; null: gRPC
   const SharedRegion& region;
-  // The array's memory is the region's own, from this offset on: nothing is copied here. Else bytes
-  // are copied through the region, which nobody else may use meanwhile.
+  // Offset of the array's memory if it lies in the region: nothing is copied here. Otherwise bytes
+  // are copied through the region, which no other transfer may use at the same time.
   std::optional<int64_t> in_place;
   const TransferOptions& options;
   std::chrono::nanoseconds default_timeout;
 };
 
-// How much of a region copying through it can use.
+// Bytes of a region that a copying transfer can use.
 int64_t BounceBytesForPut(int64_t size, int num_parts);
 int64_t BounceBytesForFetch(int64_t size);
 
-// As PutBulk and FetchBulk. After an error the daemon may for a moment still use the region.
-// `header` lacks range and region.
+// Like PutBulk and FetchBulk. After an error the daemon may still use the region for a moment.
+// `header` has neither range nor region.
 Result<ArrayInfo> PutShared(const SharedCall& call, const v1::PutArrayRequest& header,
                             std::span<const std::byte> data);
-// `begun`: bytes have come.
+// `begun`: set once bytes have arrived.
 Result<void> FetchShared(const SharedCall& call, const std::string& name, std::span<std::byte> out,
                          std::atomic<bool>* begun);
 

@@ -1,4 +1,4 @@
-// Statuses of the wire become Errors, here only.
+// The only conversion of wire statuses to Errors.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ class Status;
 
 namespace stride::internal {
 
-// Reads ErrorInfo, BadRequest and RetryInfo from the details; unknown details are left out. The
-// status must not be OK.
+// Reads ErrorInfo, BadRequest and RetryInfo from the details; ignores unknown details. The status
+// must not be OK.
 Error ToError(const google::rpc::Status& status);
 Error ToError(const grpc::Status& status);
 
-// An error that arose on this side of the wire.
+// An error detected on this side of the wire.
 Error LocalError(Code code, std::string message);
 
 }  // namespace stride::internal

@@ -20,8 +20,8 @@ Error SocketError(const char* what) {
                         std::strerror(errno));
 }
 
-// The daemon's own name for its socket may mean nothing here: in another container it lies beside
-// the one that calls go to.
+// The daemon's name for its socket may be invalid here: in another container it lies next to the
+// socket that calls use.
 std::string BesideCalls(const Channels& channels, const std::string& path) {
   const std::string own = channels.socket_path();
   return own.substr(0, own.rfind('/') + 1) + path.substr(path.rfind('/') + 1);

@@ -1,5 +1,5 @@
-// The daemon hands out descriptors (regions, local connections) for tickets, on a Unix socket of
-// its own.
+// The daemon passes descriptors (regions, local connections) in exchange for tickets, on a separate
+// Unix socket.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace stride::internal {
 
-// `socket_path` and `ticket` are the daemon's answer to the call that made the ticket. UNAVAILABLE
-// when the socket is out of reach or the ticket is not good any more. Blocks for a round trip, at
-// most some seconds.
+// `socket_path` and `ticket` come from the daemon's answer to the call that created the ticket.
+// UNAVAILABLE when the socket cannot be reached or the ticket has expired. Blocks for a round trip,
+// at most some seconds.
 Result<Descriptor> FetchDescriptor(const Channels& channels, const std::string& socket_path,
                                    const std::string& ticket);
 
-// The same, with the connection that it came by, for what lasts as long as that is open.
+// The same, with the connection, for resources that last as long as it is open.
 struct Ticketed {
   Descriptor descriptor, connection;
 };

@@ -8,7 +8,7 @@
 
 namespace stride::internal {
 
-// The daemon is told when it goes, unless the client has gone before.
+// Releases the region at the daemon on destruction, unless the client was destroyed before.
 class UserRegion {
  public:
   UserRegion(std::weak_ptr<Core> core, std::shared_ptr<SharedRegion> region)

@@ -9,7 +9,7 @@ namespace {
 
 constexpr unsigned kPlenty = 8;
 constexpr auto kLonger = std::chrono::microseconds(150);
-// From then on others may have the processor between two looks.
+// After this time each poll yields the processor to other threads.
 constexpr auto kSelfish = std::chrono::microseconds(50);
 
 std::atomic<unsigned> num_watching{0};

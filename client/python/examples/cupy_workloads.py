@@ -1,4 +1,5 @@
-"""CuPy's first steps, with stride in place of cupy: arange, ufuncs, a sum that must not wrap around, a norm, and a raw kernel."""
+"""CuPy's first steps, with stride in place of cupy: arange, ufuncs, a sum that must not wrap around, a norm,
+and a raw kernel."""
 
 import numpy as np
 

@@ -13,7 +13,9 @@ def selu(x, alpha=1.67, lmbda=1.05):
 def activation():
     x = jnp.arange(1e6, dtype=jnp.float32)
     host = np.arange(1e6, dtype=np.float32)
-    expected = np.float32(1.05) * np.where(host > 0, host, np.float32(1.67) * np.exp(np.minimum(host, 0)) - np.float32(1.67))
+    expected = np.float32(1.05) * np.where(
+        host > 0, host, np.float32(1.67) * np.exp(np.minimum(host, 0)) - np.float32(1.67)
+    )
     np.testing.assert_allclose(np.asarray(selu(x)), expected, rtol=1e-6)
     print("selu: right")
 

@@ -1,4 +1,5 @@
-"""CUDA.jl's multi-GPU examples: a matrix times a vector by blocks of columns, a large sum, and slices of one array on several devices.
+"""CUDA.jl's multi-GPU examples: a matrix times a vector by blocks of columns, a large sum, and slices of one
+array on several devices.
 
     python3 julia_workloads.py [ROWS COLUMNS]      (the original: 10000 300000, which is 12 GB)"""
 
@@ -17,7 +18,9 @@ def matrix_times_vector(rows, columns):
     edges = [columns * i // parts for i in range(parts + 1)]
     a, x = st.asarray(matrix), st.asarray(vector)
     # The partial results must be summed, which the original forgets.
-    total = sum((a[:, begin:end] @ x[begin:end] for begin, end in zip(edges, edges[1:])), st.zeros(rows, dtype=st.float32))
+    total = sum(
+        (a[:, begin:end] @ x[begin:end] for begin, end in zip(edges, edges[1:])), st.zeros(rows, dtype=st.float32)
+    )
     np.testing.assert_allclose(np.asarray(total), matrix.astype(np.float64) @ vector, rtol=1e-4)
     print(f"matrix times vector: {rows} x {columns}, right")
 

@@ -14,7 +14,9 @@ def measure(left, right, label):
     begin = time.perf_counter()
     result = np.asarray(st.asarray(left) @ st.asarray(right))
     with_copies = time.perf_counter() - begin
-    np.testing.assert_allclose(result, left.astype(np.float64) @ right, rtol=1e-3 if left.dtype == np.float32 else 1e-10, atol=1e-2)
+    np.testing.assert_allclose(
+        result, left.astype(np.float64) @ right, rtol=1e-3 if left.dtype == np.float32 else 1e-10, atol=1e-2
+    )
     x, y = st.asarray(left) + 0, st.asarray(right) + 0
     st.current_session().synchronize()
     begin = time.perf_counter()
@@ -28,7 +30,11 @@ def measure(left, right, label):
 def main(largest):
     random = np.random.default_rng(5)
     for dtype in (np.float32, np.float64):
-        measure(random.random((1024, 2048)).astype(dtype), random.random((2048, 512)).astype(dtype), f"1024x2048 by 2048x512 {np.dtype(dtype)}")
+        measure(
+            random.random((1024, 2048)).astype(dtype),
+            random.random((2048, 512)).astype(dtype),
+            f"1024x2048 by 2048x512 {np.dtype(dtype)}",
+        )
     measure(random.random((1000, 1000)), random.random((1000, 1000)), "1000x1000 float64")
     size = 256
     while size <= largest:

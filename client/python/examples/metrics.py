@@ -15,8 +15,12 @@ def main(samples):
     with st.connect() as session:
         for moment in session.watch_devices(interval=0.2, max_samples=samples):
             for sample in moment:
-                print(f"{sample.device}: busy {show(sample.utilization_ratio, 100, ' %')}, memory {show(sample.memory_used_bytes, 2**-30, ' GiB')}, "
-                      f"{show(sample.power_watts, 1, ' W')}, {sample.queue_depth} queued, {sample.array_bytes:,} bytes of arrays")
+                print(
+                    f"{sample.device}: busy {show(sample.utilization_ratio, 100, ' %')}, memory "
+                    f"{show(sample.memory_used_bytes, 2**-30, ' GiB')}, "
+                    f"{show(sample.power_watts, 1, ' W')}, {sample.queue_depth} queued, {sample.array_bytes:,} "
+                    "bytes of arrays"
+                )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Numba's CUDA examples: a grid-stride kernel, ufuncs by decorator, an int32 kernel, and the same add on every device."""
+"""Numba's CUDA examples: a grid-stride kernel, ufuncs by decorator, an int32 kernel, and the same add on
+every device."""
 
 import math
 

@@ -1,4 +1,5 @@
-"""PTX as CUDA.jl makes it: arrays by value, as a struct with a pointer in it, behind the state that newer versions pass to every kernel.
+"""PTX as CUDA.jl generates it: arrays by value, as a struct with a pointer, after the state that newer
+versions pass to every kernel.
 
     python ptx_julia.py
 
@@ -18,7 +19,7 @@ import numpy as np
 import stride as st
 from stride import abi
 
-# The state: 16 bytes. A matrix: data, bytes, two extents (the first is the one whose elements lie side by side), elements.
+# The state: 16 bytes. A matrix: data, bytes, two extents (the first axis is contiguous), elements.
 PTX = """
 .version 7.0
 .target sm_70

@@ -2,7 +2,8 @@
 
     python ptx_numba.py
 
-Where Numba with its CUDA target is installed the PTX is made from `scaled_sum` here; otherwise the text below, which has the same interface, is used."""
+If Numba with its CUDA target is installed it compiles `scaled_sum`; otherwise the text below, with the same
+interface, is used."""
 
 import numpy as np
 
@@ -62,7 +63,7 @@ def scaled_sum(x, y, factor):
 
 
 def made_by_numba():
-    """PTX by Numba, or None where it cannot be had."""
+    """PTX by Numba, or None if Numba is not available."""
     try:
         from numba import cuda, float32
 

@@ -1,8 +1,10 @@
-"""PTX as OpenAI Triton makes it: grid x 32 * num_warps threads, and hidden pointers to scratch memory behind the kernel's own arguments.
+"""PTX as OpenAI Triton generates it: grid x 32 * num_warps threads, and hidden pointers to scratch memory
+after the kernel's own arguments.
 
     python ptx_triton.py
 
-Where Triton is installed the PTX is made from `add` here, for the device that is there; otherwise the text below, which has the same interface, is used."""
+If Triton is installed it compiles `add` for the device of this machine; otherwise the text below, with the
+same interface, is used."""
 
 import numpy as np
 
@@ -12,7 +14,8 @@ from stride import abi
 BLOCK = 256
 NUM_WARPS = 4
 
-# Two elements a thread. The last two parameters are scratch memory, of the kernel and of the profiler (Triton 3.4 and later).
+# Two elements per thread. The last two parameters are scratch memory for the kernel and the profiler (Triton
+# 3.4 and later).
 PTX = """
 .version 7.0
 .target sm_70
@@ -63,13 +66,13 @@ PTX = """
 
 
 def made_by_triton():
-    """PTX, the kernel's name, warps and shared memory, by Triton; None where it cannot be had."""
+    """PTX, the kernel's name, warps and shared memory, by Triton; None if Triton is not available."""
     try:
         import triton
         import triton.language as tl
         from triton.backends.compiler import GPUTarget
 
-        # In a namespace of its own, as Triton reads the names that a kernel uses from its module.
+        # In a separate namespace, because Triton reads the names that a kernel uses from its module.
         globals().update(tl=tl)
 
         @triton.jit

@@ -1,4 +1,4 @@
-"""Stride from Python with nothing but its .proto files: NumPy arrays in, NumPy arrays out.
+"""Stride from Python with only its .proto files: NumPy arrays in, NumPy arrays out.
 
     python3 client/python/examples/quickstart.py [ADDRESS]
 
@@ -97,7 +97,7 @@ class Session:
         return np.frombuffer(b"".join(r.data for r in replies), self.dtype(array.data_type)).reshape(array.shape)
 
     def execute(self, *operations):
-        """Sends operations down one stream, many in one message, and gives back their results."""
+        """Sends operations down one stream, many in one message, and returns their results."""
         commands = [self.compute_pb.Command(id=i, operation=o, wait=True) for i, o in enumerate(operations)]
         request = self.compute_pb.ExecuteRequest(session=self.name, commands=commands)
         results = {}
@@ -124,7 +124,7 @@ class Session:
 
 
 def describe(status):
-    """One line for a google.rpc.Status, with what its details tell."""
+    """One line for a google.rpc.Status and its details."""
     parts = [status.message]
     for detail in status.details:
         info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()

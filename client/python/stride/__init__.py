@@ -13,8 +13,11 @@ import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _numpy
-from numpy import (bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32,  # noqa: A004
-                   uint64)
+from numpy import (
+    bool, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16,
+    uint32,  # noqa: A004
+    uint64,
+)
 
 from stride import (
     _arrangement,
@@ -94,20 +97,22 @@ if _TYPE_CHECKING:  # all of these are imported on first use (`_ON_USE`)
     from stride._module import Global, RawModule
     from stride._python_kernel import Kernel, guvectorize, kernel
     from stride._vmap import vmap
-    from stride.cuda import atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx
+    from stride.cuda import (
+        atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx,
+    )
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 # In a form that type checkers read: what a typed package imports is its own business unless it says so.
 __all__ = [
-    "Array", "Device", "DeviceSample", "Global", "Kernel", "MappedArray", "RawKernel", "RawModule", "Session", "Sharding",
-    "Struct", "abi", "aio", "asnumpy", "atomic", "blockDim", "blockIdx", "bool", "complex128", "complex64",
-    "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64", "grid", "gridDim",
-    "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel", "lax", "linalg", "local",
-    "nan", "newaxis", "pi", "random", "reshard", "shared", "show_config", "syncthreads", "syncwarp", "threadIdx",
-    "tree", "tree_util", "uint16",
-    "uint32", "uint64", "uint8", "vectorize", "vmap",
+    "Array", "Device", "DeviceSample", "Global", "Kernel", "MappedArray", "RawKernel", "RawModule", "Session",
+    "Sharding", "Struct", "abi", "aio", "asnumpy", "atomic", "blockDim", "blockIdx", "bool", "complex128",
+    "complex64", "connect", "cuda", "current_session", "devices", "e", "fft", "float16", "float32", "float64",
+    "grid", "gridDim", "gridsize", "guvectorize", "inf", "int16", "int32", "int64", "int8", "jit", "kernel",
+    "lax", "linalg", "local", "nan", "newaxis", "pi", "random", "reshard", "shared", "show_config",
+    "syncthreads", "syncwarp", "threadIdx", "tree", "tree_util", "uint16", "uint32", "uint64", "uint8",
+    "vectorize", "vmap",
 ]
 __all__ += _arrangement.__all__
 __all__ += _bits.__all__
@@ -178,7 +183,7 @@ _ON_USE = {
 
 
 def __getattr__(name: str):
-    """What is imported on its first use, one of NumPy's modules, or an error that says which name to use."""
+    """Imports a module on first use, or one of NumPy's. Raises AttributeError with the name to use instead."""
     module = _ON_USE.get(name)
     if module is None:
         return _numpy_names.missing(name)

@@ -126,7 +126,7 @@ def isfortran(a: Any) -> bool:
 
 
 def may_share_memory(a: Any, b: Any, /, max_work: int = 0) -> bool:
-    """Whether arrays may have elements in common: whether what they span overlaps.
+    """Whether arrays may have elements in common: whether their spans overlap.
 
     Parameters
         a: an array.
@@ -164,7 +164,7 @@ def shares_memory(a: Any, b: Any, /, max_work: int = -1) -> bool:
 
 
 class _Span:
-    """An array of the host at an address that nobody reads, with the strides of a view."""
+    """An array interface with the strides of a view, at an address that is never read."""
 
     def __init__(self, array: Array):
         item = array.dtype.itemsize
@@ -189,7 +189,7 @@ def _overlaps(a: Any, b: Any, function: Any, max_work: int) -> bool:
 
 
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    """A view with an axis in front of another; `moveaxis` says it more plainly.
+    """A view with an axis moved before another; `moveaxis` is the clearer form.
 
     Parameters
         a: an array.

@@ -38,10 +38,10 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends
-    what is needed in one round trip. What is never read is never computed, but for long operations that fuse
-    with nothing (products, reductions, copies of some 256 MiB): they are sent as they are recorded, and run
-    meanwhile. Slices, transposes and reshapes are views, as in NumPy. In-place operators and assignment change
-    what views see.
+    the operations that it needs in one round trip. Values that are never read are never computed, except long
+    operations that do not fuse (products, reductions, copies of about 256 MiB): they are sent when they are
+    recorded and run asynchronously. Slices, transposes and reshapes are views, as in NumPy. In-place
+    operators and assignment change what views see.
 
     Parameters
         shape: the extents.
@@ -84,7 +84,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         except (AttributeError, _errors.ArrayDeleted):
             pass  # it was never given a node, or has given it up
 
-    # --- what it is ---
+    # --- attributes ---
 
     @property
     def shape(self) -> Tuple[int, ...]:
@@ -135,8 +135,8 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
 
     @property
     def base(self) -> Optional["Array"]:
-        """The array that this is a view of. None where it has elements of its own, and once that array is gone: its
-        views then have them alone.
+        """The array that this is a view of. None if the array owns its elements, and once the base is
+        deleted: its views then own them.
 
         Example
             >>> x = st.arange(4)
@@ -394,8 +394,9 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return {"version": 3, "shape": host.shape, "typestr": host.dtype.str, "strides": host.strides, "data": data}
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """On the host, and a copy. With `copy=False`: of arrays small enough to be kept there, the host's own elements, which are handed over; of others
-        on a CPU device of this machine the mapped memory, for reading. With a GPU as `dl_device`: the mapped memory of an array there."""
+        """A DLPack capsule of a copy on the host. `copy=False`: the cached elements of a small array, which
+        the consumer then owns; the mapped memory of an array on a CPU device of this machine, for reading.
+        `dl_device` a GPU: the mapped memory of an array there."""
         from stride import _interchange
 
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
@@ -722,7 +723,7 @@ def _text(array: Array, separator: str, prefix: str) -> str:
         return np.array2string(array._read(), separator=separator, prefix=prefix)
     edges = array
     for axis, extent in enumerate(array.shape):
-        if extent > 2 * edge + 1:  # one more stands for what is left out
+        if extent > 2 * edge + 1:  # one more marks the omitted elements
             before = (slice(None),) * axis
             edges = _manipulation.concat(
                 [edges[(*before, slice(0, edge + 1))], edges[(*before, slice(extent - edge, None))]], axis=axis
@@ -731,12 +732,12 @@ def _text(array: Array, separator: str, prefix: str) -> str:
 
 
 _new = object.__new__
-# The slot itself: arrays with a copy on the host notice who asks for their nodes.
+# The slot itself: arrays with a copy on the host override the access to their nodes.
 get_node, set_node = Array.__dict__["_node"].__get__, Array.__dict__["_node"].__set__
 
 
 def wrap(node: Node, base: Any = None) -> Array:
-    """An array for a node that no array has; `base`, where it is an array, is what it is a view of."""
+    """A new array for a node without an array; `base` is the array that it is a view of, or None."""
     array = _new(Array)
     array._node = node
     node.held = True
@@ -748,7 +749,7 @@ def wrap(node: Node, base: Any = None) -> Array:
 
 
 def _operand(array: Array, other):
-    """What an operator of `array` takes `other` for: a node, a Number, or NotImplemented."""
+    """The operand of an operator of `array`: a node, a Number, or NotImplemented."""
     kind = type(other)
     if kind is Array:
         return other._node
@@ -779,7 +780,7 @@ def host_array(anything) -> np.ndarray:
 
 
 def node_of(anything, session=None) -> Node:
-    """The node of an array, or of one made of a number or of something that NumPy takes for an array."""
+    """The node of an array, or of one made of a number or of a value that NumPy converts to an array."""
     if isinstance(anything, Array):
         return anything._node
     if isinstance(anything, (list, tuple)) and _creation.has_arrays_to_compute(anything):
@@ -834,7 +835,9 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     """The array becomes `result`, in its own type. Views see it too."""
     _indexing.check_writable(array)
     if result.shape != array.shape:
-        raise _errors.ShapeMismatch(f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place")
+        raise _errors.ShapeMismatch(
+            f"an array of shape {array.shape} cannot take a result of shape {result.shape} in place"
+        )
     if not np.can_cast(result.dtype, array.dtype, casting):
         raise _errors.DataTypeMismatch(f"an array of {array.dtype} cannot take a result of {result.dtype} in place")
     if result.dtype != array.dtype:
@@ -843,10 +846,15 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
     _graph.check_isolated(node)
     is_seen = node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts)
     # The new elements would lie in C order.
-    if is_seen or type(node.strides) is PartStrides or node.strides and not _manipulation.is_contiguous(node.shape, node.strides):
+    if (
+        is_seen
+        or type(node.strides) is PartStrides
+        or node.strides
+        and not _manipulation.is_contiguous(node.shape, node.strides)
+    ):
         _indexing.write(array, result)
         return array
-    # Nobody else sees these elements: the name is given to the new ones, which may still be fused.
+    # No other array has these elements: the name moves to the new ones, which may still be fused.
     new = result._node
     result._node = node
     array._node = new
@@ -921,9 +929,10 @@ def _operators(elementwise, name: str):
 
 
 for _method, _function in {
-        "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide", "mod": "remainder",
-        "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
-        "rshift": "right_shift"}.items():
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "floordiv": "floor_divide",
+    "mod": "remainder", "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "left_shift", "rshift": "right_shift",
+}.items():
     for _prefix, _operator in zip(("__", "__r", "__i"), _binary(_function)):
         _operator.__name__ = f"{_prefix}{_method}__"
         _operator.__qualname__ = f"Array.{_operator.__name__}"
@@ -944,11 +953,12 @@ def _compared(name: str):
 
 
 for _method, _function in {
-        "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}.items():
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
+}.items():
     _operator = _compared(_function) if _method in ("eq", "ne") else _binary(_function)[0]
     _operator.__name__ = f"__{_method}__"
     setattr(Array, _operator.__name__, _operator)
 
-# These stand on this module, and its methods on them.
+# These import this module, and its methods use them.
 from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
 from stride import _host_arrays  # noqa: E402, F401

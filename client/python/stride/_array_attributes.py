@@ -1,4 +1,4 @@
-"""Attributes of NumPy's arrays that are objects of their own, and parts of complex numbers put together."""
+"""Attributes of NumPy's arrays that are separate objects, and the assembly of complex numbers from parts."""
 
 import math
 from typing import Any, Iterator, Optional, Tuple

@@ -46,7 +46,8 @@ class NumpyMethods:
             return checked if order == "K" else _manipulation.copied(checked, order)
         if not copy and self.dtype == _dtypes.dtype_of(dtype):  # type: ignore[attr-defined]
             either = order is not None and order.upper() == "A"  # C or F
-            if not all(_manipulation.lies_otherwise(self, one) for one in ("CF" if either else (order,))):  # type: ignore
+            orders: Any = "CF" if either else (order,)
+            if not all(_manipulation.lies_otherwise(self, one) for one in orders):
                 return self  # type: ignore[return-value]
         return _manipulation.copied(self, order, _dtypes.dtype_of(dtype))  # type: ignore[arg-type]
 
@@ -930,7 +931,7 @@ def _stride():
 
 
 def _warn_of_complex(before: Any, after: Any) -> None:
-    """NumPy's warning of imaginary parts that a cast drops: types alone tell."""
+    """NumPy's warning that a cast drops imaginary parts, which depends on the types alone."""
     import numpy
 
     if before.kind == "c" and numpy.dtype(after).kind in "iuf":

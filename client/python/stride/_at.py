@@ -61,7 +61,7 @@ class AtIndex:
     def add(
         self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with `values` added at the index; an index that is there twice counts twice.
+        """A copy with `values` added at the index; a repeated index counts each time.
 
         Example
             >>> st.zeros(3).at[st.array([0, 0, 2])].add(1).tolist()
@@ -110,8 +110,8 @@ class AtIndex:
     def apply(
         self, func: Callable, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
     ) -> Array:
-        """A copy with `func` of the elements at the index. For index arrays `unique_indices` must be true: an index
-        that is there twice would have to be applied twice."""
+        """A copy with `func` of the elements at the index. For index arrays `unique_indices` must be true,
+        because a repeated index would apply `func` repeatedly."""
 
         def write(target: Array, key: Any) -> Array:
             target[key] = _in_type(func(target[key]), target)
@@ -222,7 +222,7 @@ class _Index:
         return result[(slice(None),) * self._axis + (slice(0, self._extent),)]
 
     def shape_of(self) -> tuple:
-        """The shape of what the index takes, for an index of integers, slices and index arrays."""
+        """The shape of the selected elements, for an index of integers, slices and index arrays."""
         inside = [0 if isinstance(one, int) else one for one in self.keys]
         inside = [np.zeros(one.shape, np.int64) if isinstance(one, Array) else one for one in inside]
         whole = np.broadcast_to(
@@ -246,7 +246,7 @@ class _Index:
             axis += one is not None and one is not Ellipsis
 
     def _move(self, fill: Any) -> None:
-        """Moves what is out of range."""
+        """Moves indices out of range."""
         from stride import _elementwise, _manipulation
 
         moved, valid = [], []

@@ -1,5 +1,4 @@
-"""What a generator reads its words from: a key and the number of the next block. NumPy's names of such things are here
-too."""
+"""Sources of random words: a key and the number of the next block, with NumPy's names."""
 
 import threading
 from typing import Any, Dict, List, Optional, Tuple
@@ -46,7 +45,7 @@ class BitGenerator:
             if value is not None and not 0 <= value <= MASK:
                 raise ValueError(f"{name} is a number of 64 bits: {value}")
         self.stream = stream
-        self.counter = counter  # of the next block
+        self.counter = counter  # number of the next block
         self._key = key
         self._sequence: Any = None if seed is None else _sequence(seed)
         self._lock = threading.Lock()
@@ -58,7 +57,7 @@ class BitGenerator:
 
     @property
     def key(self) -> int:
-        """The 64 bits that the numbers depend on beside the counter.
+        """The key, 64 bits: with the counter it determines the numbers.
 
         Example
             >>> st.random.Philox(key=5).key
@@ -93,9 +92,8 @@ class BitGenerator:
 
     @property
     def state(self) -> Dict[str, Any]:
-        """A dictionary of the name, key, stream and counter. Assigned, the numbers go on from there; raises ValueError
-        for
-        another generator's.
+        """A dictionary of the name, key, stream and counter. After an assignment the numbers continue from
+        that state. Raises ValueError for another generator's.
 
         >>> rng = stride.random.Philox(7)
         >>> rng.state = rng.state
@@ -118,7 +116,7 @@ class BitGenerator:
         self.restore(int(numbers["key"]), int(numbers["stream"]), int(numbers["counter"]))
 
     def restore(self, key: int, stream: int, counter: int) -> None:
-        """Sets what the words depend on.
+        """Sets the state that determines the words.
 
         Parameters
             key: the key.

@@ -26,7 +26,7 @@ def _along(a: Any, axis: Optional[int]):
 
 
 def packbits(a: Any, /, axis: Optional[int] = None, bitorder: str = "big") -> Array:
-    """Eight elements in each byte, a bit for what is not zero.
+    """Packs eight elements into each byte: a bit is set for a nonzero element.
 
     Parameters
         a: an array of integers or bools.

@@ -176,7 +176,7 @@ def _derivative(f: Array, axis: int, step: Any, edge_order: int) -> Array:
         inner = a * at(None, -2) + b * at(1, -1) + c * at(2, None)
     if edge_order == 1:
         first, last = at(1, 2) - at(0, 1), at(-1, None) - at(-2, -1)
-        if type(step) is not float or step != 1.0:  # else nothing is to be divided
+        if type(step) is not float or step != 1.0:  # otherwise there is no division
             first_step, last_step = (step, step) if uniform else (step[0], step[-1])
             first, last = first / first_step, last / last_step
     else:

@@ -1,5 +1,5 @@
-"""What makes the calls of a large transfer, one in each of its threads: PutArray and FetchArray of bytes that lie in a region, by local connections
-or by gRPC."""
+"""Callers of PutArray and FetchArray for large transfers, one in each thread of a transfer. Bytes lie in a
+region; calls go by local connections or by gRPC."""
 
 import contextlib
 import os
@@ -18,17 +18,17 @@ from stride._rpc import status_pb2
 from stride.v1 import array_service_pb2 as pb, array_service_pb2_grpc, local_service_pb2 as local_pb
 
 CHUNK_BYTES = 1 << 20
-# By gRPC a call costs the interpreter, which runs one thread at a time, about as long as this many bytes take to copy; and more threads than these
-# copy no faster.
+# A gRPC call costs the interpreter, which runs one thread at a time, about as much time as copying this many
+# bytes. More threads than this do not copy faster.
 _MIN_GRPC_PART_BYTES = 16 << 20
 _MAX_GRPC_THREADS = 4
 _MIN_LOCAL_PART_BYTES = 4 << 20
-MAX_THREADS = 8  # of one transfer
+MAX_THREADS = 8  # per transfer
 _UPLOADS_OF_THREAD, _UPLOAD_UNIT_BYTES = 3, 64 << 10
-# Of one session, in use or idle: the daemon has a limited number for all of a tenant's.
+# Connections per session, in use or idle: the daemon limits the number per tenant.
 _MAX_CONNECTIONS = 16
 _BUFFER_BYTES = 16 << 10
-_WORDS_SECONDS = 1.0  # for what has come already
+_WORDS_SECONDS = 1.0  # for data that has already arrived
 
 
 def cut_ranges(size: int, max_parts: int, min_part_bytes: int) -> List[Tuple[int, int]]:
@@ -41,16 +41,16 @@ def cut_into(begin: int, end: int, step: int) -> List[Tuple[int, int]]:
 
 
 def share_of(size: int, num_parts: int, unit: int) -> int:
-    """Of the largest of so many parts, of whole units."""
+    """Size of the largest part of a split into this many parts of whole units."""
     return -(-size // (num_parts * unit)) * unit
 
 
 class GrpcCaller:
-    upload_bytes = (8 << 20, 8 << 20)  # of one upload, at least and at most
+    upload_bytes = (8 << 20, 8 << 20)  # least and greatest size of an upload
 
     def __init__(self, stub):
         self._stub = stub
-        self._ends: deque = deque()  # of the uploads under way
+        self._ends: deque = deque()  # sizes of the uploads in flight
 
     @staticmethod
     def upload(header: pb.PutArrayRequest, chunk: pb.PutArrayRequest, timeout: Optional[float]):
@@ -66,7 +66,7 @@ class GrpcCaller:
         self._ends.append(self._stub.PutArray.future(iter(messages), timeout=timeout))
 
     def finish(self, deadline: Optional[float]) -> None:
-        """Waits until the daemon has done with all uploads."""
+        """Waits until the daemon has processed all uploads."""
         while self._ends:
             _errors.call(self._ends.popleft().result)
 
@@ -81,8 +81,8 @@ class GrpcCaller:
 
 
 class LocalCaller:
-    """One connection. Several calls may be under way: they are served in their order, and their ends must be waited for in that order. After an
-    exception it is of no more use."""
+    """One connection. Several calls may be in flight: they are served in order, and the caller must wait for
+    their ends in that order. Unusable after an exception."""
 
     upload_bytes = (1 << 20, 4 << 20)
 
@@ -91,10 +91,10 @@ class LocalCaller:
         self._socket = connected
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._begin = self._end = 0
-        self._num_puts = 0  # whose ends are to be waited for
+        self._num_puts = 0  # calls whose end is awaited
 
     def is_quiet(self) -> bool:
-        """Nothing has come that nobody waits for, nor has the daemon closed it."""
+        """True if no unexpected bytes have arrived and the daemon has not closed the connection."""
         if self._begin != self._end:
             return False
         try:
@@ -148,7 +148,7 @@ class LocalCaller:
             raise self._why_ended() from None
 
     def _why_ended(self) -> _errors.StrideError:
-        """What came before the daemon's end may tell."""
+        """The error in messages received before the daemon closed, if any."""
         try:
             while True:
                 kind, message = self._frame(deadline_of(_WORDS_SECONDS))
@@ -230,7 +230,8 @@ class Crew(NamedTuple):
     ranges: List[Tuple[int, int]]
 
     def upload_bytes(self, size: int) -> int:
-        """Of one call, where threads take what is left to do one after the other: small enough that all end at about the same time."""
+        """Bytes per call where threads take the remaining parts one by one: small enough that all threads end
+        at about the same time."""
         least, most = self.callers[0].upload_bytes
         if len(self.callers) == 1:
             return most
@@ -243,7 +244,7 @@ class Callers:
     def __init__(self, channels, local: Optional[LocalConnections]):
         self._channels, self._local = channels, local
         self._lock = threading.Lock()
-        self._idle: List[LocalCaller] = []  # the one that was used last is last
+        self._idle: List[LocalCaller] = []  # most recently used last
         self._closed = False
         self._open: "weakref.WeakSet[LocalCaller]" = weakref.WeakSet()  # in use and idle
         # Half of the processors copy as fast as all of them, and leave the daemon some.
@@ -251,16 +252,26 @@ class Callers:
 
     @property
     def local(self) -> bool:
-        """Whether connections may be had, by which a call costs little."""
+        """Whether local connections, which make a call cheap, are available."""
         return self._local is not None
 
     @contextlib.contextmanager
     def crew(self, size: int) -> Iterator[Crew]:
-        """Those that move `size` bytes, for as long as the block lasts."""
-        local = self._take(len(cut_ranges(size, self._num_threads, _MIN_LOCAL_PART_BYTES))) if self._local is not None else []
+        """The callers for a transfer of `size` bytes, for the duration of the block."""
+        local = (
+            self._take(len(cut_ranges(size, self._num_threads, _MIN_LOCAL_PART_BYTES)))
+            if self._local is not None
+            else []
+        )
         if not local:
             ranges = cut_ranges(size, min(self._channels.num_bulk, _MAX_GRPC_THREADS), _MIN_GRPC_PART_BYTES)
-            yield Crew([GrpcCaller(array_service_pb2_grpc.ArrayServiceStub(self._channels.bulk(i))) for i in range(len(ranges))], ranges)
+            yield Crew(
+                [
+                    GrpcCaller(array_service_pb2_grpc.ArrayServiceStub(self._channels.bulk(i)))
+                    for i in range(len(ranges))
+                ],
+                ranges,
+            )
             return
         try:
             yield Crew(local, cut_ranges(size, len(local), _MIN_LOCAL_PART_BYTES))
@@ -275,13 +286,17 @@ class Callers:
             self._close(local)
 
     def _take(self, count: int) -> List[LocalCaller]:
-        """So many, or fewer where there are no more to be had."""
+        """Up to this many, as far as they are available."""
         with self._lock:
             first = max(0, len(self._idle) - count)
             taken, self._idle = self._idle[first:], self._idle[:first]
         quiet = [caller for caller in taken if caller.is_quiet()]
         self._close(caller for caller in taken if caller not in quiet)
-        while len(quiet) < count and len(self._open) < _MAX_CONNECTIONS and (connected := self._local.connect()) is not None:
+        while (
+            len(quiet) < count
+            and len(self._open) < _MAX_CONNECTIONS
+            and (connected := self._local.connect()) is not None
+        ):
             quiet.append(LocalCaller(connected))
             with self._lock:
                 self._open.add(quiet[-1])
@@ -294,19 +309,19 @@ class Callers:
                 self._open.discard(caller)
 
     def rest(self) -> None:
-        """Gives back what is not in use."""
+        """Closes idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         self._close(idle)
 
     def close(self) -> None:
-        """Also what is in use, once it is not any more."""
+        """Also closes connections in use, once they become idle."""
         with self._lock:
             self._closed = True
         self.rest()
 
     def leave_to_parent(self) -> None:
-        """In a forked child: connections are the parent's, and go on without the child."""
-        self._lock = threading.Lock()  # a thread that is not here may have had it
+        """In a forked child: connections belong to the parent, which keeps using them."""
+        self._lock = threading.Lock()  # may have been held by a thread that does not exist in the child
         copies, self._idle = list(self._open), []
         self._close(copies)

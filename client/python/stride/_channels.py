@@ -10,7 +10,8 @@ import grpc
 from stride._address import is_local, is_unix
 from stride._errors import InvalidArgument
 
-# Retries calls that change nothing or carry a request id, and only when the daemon says that it did not take them.
+# Retries calls that are idempotent or carry a request id, and only if the daemon reports that it did not
+# accept them.
 _RETRIED = [
     {"service": "stride.v1.DeviceService"},
     {"service": "stride.v1.ArrayService", "method": "GetArray"},
@@ -62,16 +63,22 @@ def make_credentials(target: str, token: Optional[str], tls_ca: Optional[str], t
         kind = grpc.LocalConnectionType.UDS if is_unix(target) else grpc.LocalConnectionType.LOCAL_TCP
         channel = grpc.local_channel_credentials(kind)
     else:
-        raise InvalidArgument(f"The token would travel to {target} unencrypted; use TLS (tls_ca), or leave the token away")
+        raise InvalidArgument(
+            f"The token would travel to {target} unencrypted; use TLS (tls_ca), or leave the token away"
+        )
     if token:
-        channel = grpc.composite_channel_credentials(channel, grpc.metadata_call_credentials(_Bearer(token), "stride-token"))
+        channel = grpc.composite_channel_credentials(
+            channel, grpc.metadata_call_credentials(_Bearer(token), "stride-token")
+        )
     return channel
 
 
 class Channels:
     """Thread-safe. The bulk connections are opened by their first use."""
 
-    def __init__(self, target: str, credentials: Optional[grpc.ChannelCredentials], server_name: Optional[str], num_bulk: int):
+    def __init__(
+        self, target: str, credentials: Optional[grpc.ChannelCredentials], server_name: Optional[str], num_bulk: int
+    ):
         self._target, self._credentials, self._server_name = target, credentials, server_name
         self._lock = threading.Lock()
         self._bulk: List[Optional[grpc.Channel]] = [None] * num_bulk

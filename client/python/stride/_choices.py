@@ -168,7 +168,7 @@ def _weighted(rng, count: int, p: np.ndarray, shape: tuple, wanted: int, replace
     rates = _creation.asarray(p)
     keys = _e.where(rates > 0, rng.standard_exponential(count) / rates, math.inf)
     if _FEW_SMALLEST * wanted <= count and wanted:
-        # Only the smallest are put in order.
+        # Sorts only the smallest.
         smallest = _routines.partitioned(keys, [wanted - 1], 0, True)[:wanted]
         smallest = _routines.take(smallest, _routines.argsort(_routines.take(keys, smallest)))
         return _manipulation.reshape(smallest, shape)

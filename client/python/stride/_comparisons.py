@@ -47,7 +47,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         >>> st.isclose([1.0, 2.0], [1.0 + 1e-9, 2.1]).tolist()
         [True, False]
     """
-    # As in NumPy: Python's numbers have no type of their own, also those that a float64 is; the rest are arrays.
+    # As in NumPy: Python's numbers are weak, including float64 scalars; other values are arrays.
     x, y, rtol, atol = (_weak_or_array(one, (a, b, rtol, atol)) for one in (a, b, rtol, atol))
     if isinstance(y, Array) and y.dtype.kind != "m":
         # Integers become floats, since the absolute value of the least one is negative.

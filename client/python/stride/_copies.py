@@ -12,10 +12,10 @@ from stride.v1 import array_pb2, operation_pb2 as pb
 if TYPE_CHECKING:
     from stride._graph import Buffer, Flush, Node
 
-# The copies of a session together; beyond, the oldest are written back and dropped.
+# Bytes of a session's copies; above it the oldest are written back and dropped.
 MAX_SESSION_BYTES = 64 << 20
-PART_BYTES = 1 << 20  # that one command brings back
-_SWEEP_AFTER = 4096  # copies remembered before those that are gone are forgotten
+PART_BYTES = 1 << 20  # largest copy that one command returns
+_SWEEP_AFTER = 4096  # number of copies at which dead references are removed
 _NUMPY_REALS = tuple(one.type for one in _dtypes.NUMBERS if one.kind in "biuf" and one is not _dtypes.bfloat16)
 # The types of values that NumPy assigns to an element without a warning.
 REALS = frozenset((bool, int, float, *_NUMPY_REALS))
@@ -23,10 +23,10 @@ NUMBERS = REALS | {complex, np.complex64, np.complex128}
 
 
 class HostCopy:
-    """The elements of one value of a buffer, its *owner*, and with them those of all values within it.
+    """The elements of one value of a buffer, its *owner*, which include those of all values within it.
 
-    The buffer owns the copy. `host` is for reading. `values`, the same memory for writing, is there once a write was
-    seen. Methods that change the copy are called with the session's lock, but for `close`."""
+    The buffer owns the copy. `host` is for reading. `values`, the same memory for writing, is set at the
+    first write. Callers of methods that change the copy, except `close`, hold the session's lock."""
 
     __slots__ = (
         "session", "home", "owner", "owner_id", "handle", "host", "values", "dirty", "open", "arrays", "numbers",
@@ -38,7 +38,7 @@ class HostCopy:
         self.home = (owner.session, owner.device)
         self.owner = weakref.ref(owner)
         self.owner_id = id(owner)
-        self.handle = 0  # the owner's, once the owner is gone
+        self.handle = 0  # the owner's, after the owner's end
         self.host = host
         self.values: Optional[np.ndarray] = None
         self.memory: Optional[np.ndarray] = host  # which of the two has the elements; None after the end
@@ -60,7 +60,7 @@ class HostCopy:
         self.session._copies.num_bytes -= self.num_bytes
 
     def close(self) -> None:
-        """From here on each write looks for readers first. Any thread calls this."""
+        """Makes each later write search for readers first. Any thread may call."""
         self.open = False
         for one in self.arrays:
             array = one()
@@ -83,18 +83,18 @@ class HostCopy:
 
     def uploaded(self) -> None:
         """The owner is about to be uploaded for the first time."""
-        self.close()  # before the elements are copied: a writer repeats a later write
+        self.close()  # precedes the copy of the elements: a writer repeats a later write
         self.dirty = False
 
     def takes_over(self, node: "Node") -> bool:
-        """True if `node`, which is about to go, is the owner and the copy needs its handle, to be written back."""
+        """True if `node`, which is about to end, is the owner and the copy needs its handle for a write back."""
         if self.values is None or id(node) != self.owner_id or self.handle or not node.handle:
             return False
         self.handle, self.owner_id = node.handle, 0
         return True
 
     def write_back(self, flush: "Flush", buffer: "Buffer") -> None:
-        """Adds the command that gives the service what the host alone has."""
+        """Adds the command that writes elements that only the host has to the service."""
         if not self.dirty:
             return
         self.uploaded()
@@ -122,8 +122,8 @@ class HostCopy:
         flush.add(operation, self.origin)
 
     def make_writable(self, buffer: "Buffer") -> bool:
-        """Gives the copy memory of its own, laid out as the service has the elements, so that views here are views
-        there. False: the owner is gone."""
+        """Gives the copy separate memory with the service's layout, so that views on the host correspond to
+        views on the service. False: the owner has ended."""
         if self.values is not None:
             return True
         owner = self.owner()
@@ -133,7 +133,7 @@ class HostCopy:
         self.host = _for_reading(self.values)
         self.memory = self.values
         self._dismiss()
-        buffer.version += 1  # what other values of the buffer have on the host is separate memory
+        buffer.version += 1  # other values of the buffer have their own memory on the host
         owner.host, owner.host_version = self.host, buffer.version
         return True
 
@@ -155,7 +155,7 @@ class HostCopy:
         return self._within(node, values)
 
     def _within(self, node: "Node", values: Optional[np.ndarray]) -> Optional[np.ndarray]:
-        """The elements of a value of the buffer in those of the owner; None if these lack some."""
+        """The elements of a value of the buffer, within those of the owner; None if some are missing."""
         owner = self.owner()
         if values is None or node.dtype != values.dtype:
             return None
@@ -198,21 +198,21 @@ def _for_reading(values: np.ndarray) -> np.ndarray:
 
 
 def _for_writing(host: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The elements of `host`, which lie in the memory of `values`."""
+    """The elements of `host`, as a view of the memory of `values`."""
     memory = values if values.base is None else values.base
     offset = host.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
     return np.ndarray(host.shape, host.dtype, memory, offset, host.strides)
 
 
 class Copies:
-    """The copies of a session: what they take together, and which is the oldest."""
+    """The copies of a session: their total size, and the oldest one."""
 
     def __init__(self):
         self.num_bytes = 0
         self._copies: List[weakref.ref] = []
 
     def add(self, copy: HostCopy) -> None:
-        """With the session's lock. The buffer has the copy once this returns."""
+        """Adds a copy to its buffer. Caller holds the session's lock."""
         self.num_bytes += copy.num_bytes
         self._copies.append(weakref.ref(copy))
         if self.num_bytes > MAX_SESSION_BYTES:
@@ -237,7 +237,7 @@ class Copies:
         self._copies = [weakref.ref(one) for one in alive]
 
     def close(self) -> None:
-        """The session has ended: each write of an element finds out."""
+        """Ends the copies with the session: every later write of an element raises."""
         for one in self._copies:
             copy = one()
             if copy is not None:

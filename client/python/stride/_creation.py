@@ -85,7 +85,7 @@ def number_of(value, name: str):
     return value
 
 
-_PLAIN = frozenset((bool, int, float, complex))  # what is in most lists
+_PLAIN = frozenset((bool, int, float, complex))  # the types in most lists
 
 
 def number_as(value, dtype: np.dtype) -> np.generic:
@@ -182,7 +182,7 @@ def zeros(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str
     return made(_on(_fill(_session_of(device), shape, _dtype_or(dtype, float), None), device))
 
 
-# Nothing of what was in memory before may be seen.
+# Earlier content of the memory must not be visible.
 empty = zeros
 
 
@@ -389,9 +389,12 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         raise _errors.Unimplemented("a range of complex numbers is not there; make one of real numbers and multiply it",
                                     reason="NOT_IMPLEMENTED", metadata={"feature": "arange of complex numbers"})
     start, stop, step = (one.item() if isinstance(one, np.generic) else one for one in (start, stop, step))
-    count = max(0, math.ceil((stop - start) / step)) if not all(isinstance(one, int) for one in (start, stop, step)) else len(
-        range(start, stop, step))
-    if dtype.kind in "iu":  # as NumPy, which makes the first two and goes on from them
+    count = (
+        max(0, math.ceil((stop - start) / step))
+        if not all(isinstance(one, int) for one in (start, stop, step))
+        else len(range(start, stop, step))
+    )
+    if dtype.kind in "iu":  # as NumPy, which computes the first two and continues from them
         for one in (start, start + step)[:count]:
             number_as(one, dtype)
     if dtype.kind in "iu" and count:
@@ -448,7 +451,7 @@ def linspace(
     start, stop = number_of(start, "linspace's start"), number_of(stop, "linspace's stop")
     axis = _inference.normal_axis(axis, 1)
     is_complex = any(isinstance(one, (complex, np.complexfloating)) for one in (start, stop))
-    # Python's numbers have no type of their own: with a float32 the result is one.
+    # Python's numbers are weak: with a float32 the result is float32.
     dtype = _dtype_or(dtype, _inference.promote(np.result_type(start, stop), float))
     message = pb.Creation.LinearSpace(count=num, exclude_endpoint=not endpoint, data_type=_dtypes.NUMBERS[dtype])
     message.start.CopyFrom(Number(start).to_proto())
@@ -667,8 +670,8 @@ def asarray(
     progress=None,
     sharding: Optional[Sharding] = None,
 ) -> Array:
-    """An array of anything that NumPy or DLPack takes for one; an array itself unless another type, place or a copy is
-    asked for.
+    """An array of any value that NumPy or DLPack can convert. An array is returned as it is unless another
+    type, another device or a copy is requested.
 
     Parameters
         a: an array, a number, nested sequences, or an object with DLPack's or CUDA's interface.
@@ -743,7 +746,7 @@ def array(
     like=None,
     device: Optional[str] = None,
 ) -> Array:
-    """A new array of anything that NumPy takes for one.
+    """A new array of any value that NumPy can convert.
 
     Parameters
         object: an array, a number or nested sequences; arrays of the service in them are joined on the device.
@@ -780,7 +783,7 @@ def array(
 def asanyarray(
     a, dtype=None, order: Optional[str] = None, *, device: Optional[str] = None, copy: Optional[bool] = None, like=None
 ) -> Array:
-    """An array of the service with the elements of what is given: `a` itself where it is one already.
+    """An array of the service with the elements of `a`; `a` itself if it is one.
 
     Parameters
         a: an array, or what becomes one.

@@ -87,12 +87,15 @@ class Driver:
         return mapped
 
     def copy(self, pointer: int, num_bytes: int) -> bytearray:
-        """Device to host, once everything that the context has in flight is done."""
+        """Copies device to host, after all work in flight in the context."""
         library = self._library
         self._check(library.cuInit(0), "cuInit")
         context = ctypes.c_void_p()
         attribute_context = 1
-        self._check(library.cuPointerGetAttribute(ctypes.byref(context), attribute_context, ctypes.c_uint64(pointer)), "finding the array's context")
+        self._check(
+            library.cuPointerGetAttribute(ctypes.byref(context), attribute_context, ctypes.c_uint64(pointer)),
+            "finding the array's context",
+        )
         if not context:
             context = self._primary_context(pointer)
         self._check(library.cuCtxPushCurrent_v2(context), "cuCtxPushCurrent")
@@ -100,14 +103,16 @@ class Driver:
             self._check(library.cuCtxSynchronize(), "cuCtxSynchronize")
             target = bytearray(num_bytes)
             buffer = (ctypes.c_char * num_bytes).from_buffer(target)
-            self._check(library.cuMemcpyDtoH_v2(buffer, ctypes.c_uint64(pointer), ctypes.c_size_t(num_bytes)), "cuMemcpyDtoH")
+            self._check(
+                library.cuMemcpyDtoH_v2(buffer, ctypes.c_uint64(pointer), ctypes.c_size_t(num_bytes)), "cuMemcpyDtoH"
+            )
             return target
         finally:
             library.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
 
 
 class MappedMemory:
-    """Addresses of this process that stand for memory of a GPU, until `close`."""
+    """Addresses of this process that are mapped to memory of a GPU, until `close`."""
 
     def __init__(self, driver: Driver, context: ctypes.c_void_p, ordinal: int, size: int):
         self._driver, self._context, self._size = driver, context, ctypes.c_size_t(size)
@@ -119,7 +124,7 @@ class MappedMemory:
         return self._reserved.value
 
     def map(self, handle: ctypes.c_uint64, device: int) -> None:
-        """With the context current."""
+        """Caller has made the context current."""
         library, check = self._driver._library, self._driver._check
         none = ctypes.c_uint64()
         check(
@@ -135,8 +140,8 @@ class MappedMemory:
         )
 
     def close(self) -> None:
-        """Once all that the context has in flight is done, since it may use the memory. Errors are no matter: the
-        context ends with the process."""
+        """Waits for all work of the context, which may use the memory. Ignores errors: the context ends with
+        the process."""
         library = self._driver._library
         if not self._reserved.value or library.cuCtxPushCurrent_v2(self._context):
             return
@@ -161,7 +166,11 @@ def load_driver() -> Optional[Driver]:
 def read(interface: Dict[str, Any], driver: Optional[Driver] = None) -> np.ndarray:
     """The elements, on the host."""
     if interface.get("mask") is not None:
-        raise _errors.Unimplemented("masked arrays of the CUDA array interface are not there", reason="NOT_IMPLEMENTED", metadata={"feature": "mask"})
+        raise _errors.Unimplemented(
+            "masked arrays of the CUDA array interface are not there",
+            reason="NOT_IMPLEMENTED",
+            metadata={"feature": "mask"},
+        )
     try:
         dtype = _dtypes.dtype_of(interface["typestr"])
     except TypeError:
@@ -171,8 +180,11 @@ def read(interface: Dict[str, Any], driver: Optional[Driver] = None) -> np.ndarr
         return np.empty(shape, dtype)
     driver = driver or load_driver()
     if driver is None:
-        raise _errors.Unavailable("An array on a GPU of this machine can be read only through its CUDA driver, and none (libcuda) can be loaded here; "
-                                  "pass a NumPy array")
+        raise _errors.Unavailable(
+            "An array on a GPU of this machine can be read only through its CUDA driver, and none (libcuda) can "
+            "be loaded here; "
+            "pass a NumPy array"
+        )
     strides = interface.get("strides")
     if strides is None:
         strides = (stride * dtype.itemsize for stride in _inference.contiguous_strides(tuple(shape)))

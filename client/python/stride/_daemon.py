@@ -1,4 +1,4 @@
-"""A daemon of one's own, where none was named: as the command line starts one."""
+"""A private daemon, started if no address was given, as by the command line."""
 
 import os
 import pathlib
@@ -67,7 +67,9 @@ class PrivateDaemon:
         try:
             with open(self._folder / "log", "w") as log:
                 # Its own process group: Ctrl-C is for this program, which then stops the daemon in order.
-                self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
         except OSError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise Unavailable(f"{executable} cannot be started: {error.strerror}") from None

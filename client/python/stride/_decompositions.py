@@ -1,4 +1,5 @@
-"""What linalg has the service compute: decompositions, inverses and solutions of matrices in the last two axes."""
+"""The linear algebra that the service computes: decompositions, inverses and solutions for matrices in the
+last two axes."""
 
 import functools
 import math

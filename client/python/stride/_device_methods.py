@@ -84,7 +84,7 @@ class DeviceMethods:
         self[...] = arr  # type: ignore[index]
 
     def scatter_add(self, slices: Any, value: Any) -> None:
-        """`self[slices] += value`, in which an index that is there twice counts twice.
+        """`self[slices] += value`, in which a repeated index counts each time.
 
         Parameters
             slices: what stands between brackets: integers, slices, arrays of integers or bools.

@@ -12,7 +12,7 @@ CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 # DLDataTypeCode, with the kinds of NumPy's types.
 KINDS = {0: "i", 1: "u", 2: "f", 5: "c", 6: "b"}
 BFLOAT = 4
-NEWEST = (1, 0)  # of the versions that are understood
+NEWEST = (1, 0)  # newest supported version
 _READ_ONLY = 1
 _NAME, _NAME_VERSIONED = b"dltensor", b"dltensor_versioned"
 
@@ -63,14 +63,14 @@ def _delete(address: int) -> None:
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def _destroy(capsule: int) -> None:
-    """A capsule that nobody took still owns its tensor."""
+    """Frees the tensor of a capsule that no consumer took."""
     for name in (_NAME, _NAME_VERSIONED):
         if _is_valid(capsule, name):
             _given.pop(_pointer(capsule, name), None)
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
-    # A prototype of our own: others set those of ctypes.pythonapi.
+    # A private prototype: other libraries set those of ctypes.pythonapi.
     return ctypes.PYFUNCTYPE(result, *arguments)((name, ctypes.pythonapi))
 
 
@@ -99,8 +99,8 @@ def capsule(
     read_only: bool,
     max_version: Optional[Tuple[int, int]],
 ) -> Any:
-    """A capsule of memory that `owner` keeps. Strides are in bytes. The memory must bear a write by a consumer that knows
-    no versions, and so no flag for reading only."""
+    """A capsule of memory that `owner` keeps alive. Strides are in bytes. The memory must tolerate writes: a
+    consumer of an older DLPack does not know the read-only flag."""
     count = len(shape)
     extents = (ctypes.c_int64 * (2 * count or 1))(*shape, *(one // dtype.itemsize for one in strides))
     first = ctypes.cast(extents, ctypes.POINTER(ctypes.c_int64))

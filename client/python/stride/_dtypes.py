@@ -46,7 +46,9 @@ def dtype_of(anything) -> np.dtype:
 def dtype_numbered(number: int) -> np.dtype:
     dtype = _BY_NUMBER.get(number)
     if dtype is None:
-        raise _errors.Unimplemented(f"NumPy has no type for the service's element type {number} (bfloat16); the package ml_dtypes has one")
+        raise _errors.Unimplemented(
+            f"NumPy has no type for the service's element type {number} (bfloat16); the package ml_dtypes has one"
+        )
     return dtype
 
 

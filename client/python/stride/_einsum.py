@@ -1,5 +1,5 @@
-"""Einstein's sums: subscripts are read here, and what they say is done by products of matrices, transpositions,
-diagonals and sums."""
+"""Einstein sums: parses the subscripts and lowers them to matrix products, transpositions, diagonals and
+sums."""
 
 import functools
 import math
@@ -62,7 +62,7 @@ def _read(text: str) -> Tuple[Tuple[_Term, ...], Optional[_Term]]:
 
 
 def _text(sublist) -> str:
-    """Of integers and an Ellipsis."""
+    """Subscripts, as text, of a list of integers and an Ellipsis."""
     text = ""
     for one in sublist:
         if one is Ellipsis:
@@ -115,7 +115,7 @@ def _resolve(text: str, shapes: Sequence[tuple]) -> Tuple[List[Tuple[Label, ...]
     num_broadcast = max((sum(type(one) is int for one in labels) for labels in inputs), default=0)
     letters = [one for labels in inputs for one in labels if type(one) is str]
     if output is None:
-        # Those that are there once, in their order.
+        # The labels that occur once, in order.
         return inputs, (*range(-num_broadcast, 0), *sorted(one for one in set(letters) if letters.count(one) == 1))
     for one in output.letters:
         if output.letters.count(one) > 1:
@@ -220,13 +220,13 @@ def _diagonals(x: Array, labels: Tuple[Label, ...]) -> Tuple[Array, Tuple[Label,
             flat = _manipulation.reshape(moved, (*moved.shape[:-2], n * n))
             taken = flat[..., :: n + 1] if n else flat
             if taken._node.buffer is None or taken._node.buffer is not x._node.buffer:
-                taken._node.freeze()  # a copy: what is written to it would not reach the operand
+                taken._node.freeze()  # a copy: a write to it would not reach the operand
             x, labels = taken, (*rest, label)
     return x, labels
 
 
 def _arranged(x: Array, labels: Sequence[Label], wanted: Sequence[Label]) -> Array:
-    """The axes in the order wanted, one of one element where there is none."""
+    """The axes in the requested order, with axes of one element for missing ones."""
     order = [labels.index(one) for one in wanted if one in labels]
     x = _manipulation.permute_dims(x, order) if order != list(range(x.ndim)) else x
     extents = iter(x.shape)
@@ -243,8 +243,8 @@ def _reduced(x: Array, labels: Tuple[Label, ...], keep: set) -> Tuple[Array, Tup
 
 
 class _Meeting(NamedTuple):
-    """What is done with two operands, by their labels and shapes: axes to remove and to sum, the order and the shape
-    that they meet in (None where they have it), and the product's labels and shape."""
+    """A contraction of two operands, by their labels and shapes: axes to remove and to sum, the order and the
+    shape to bring them to (None: unchanged), and the product's labels and shape."""
 
     removed: Tuple[tuple, tuple]
     summed: Tuple[tuple, tuple]
@@ -257,7 +257,7 @@ class _Meeting(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def _meeting(left: Tuple[Label, ...], a: tuple, right: Tuple[Label, ...], b: tuple, keep: frozenset) -> _Meeting:
-    """Of operands of the shapes `a` and `b`, whose product is summed over what is in `keep` no more."""
+    """The contraction of operands of shapes `a` and `b`. The product is summed over labels that are not in `keep`."""
     # An axis of one element that meets a longer one counts as none.
     sizes_a, sizes_b = dict(zip(left, a)), dict(zip(right, b))
     short_a = {one for one in left if sizes_a[one] == 1 and sizes_b.get(one, 1) != 1}
@@ -299,7 +299,7 @@ def _meeting(left: Tuple[Label, ...], a: tuple, right: Tuple[Label, ...], b: tup
 def _meet(
     a: Array, left: Tuple[Label, ...], b: Array, right: Tuple[Label, ...], keep: set
 ) -> Tuple[Array, Tuple[Label, ...]]:
-    """The product of two operands, summed over what is in `keep` no more."""
+    """The product of two operands, summed over labels that are not in `keep`."""
     meeting = _meeting(left, a.shape, right, b.shape, frozenset(keep))
     arranged = []
     for x, removed, summed, order, shape in zip((a, b), *meeting[:4]):

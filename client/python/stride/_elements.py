@@ -1,15 +1,17 @@
 """Elements on the host: reads and writes of single elements of small arrays, and the numbers that are read.
 
-An array whose elements are read or written one by one has a copy on the host (`_copies.py`). The copy belongs to the
-`Buffer` that the array shares with its views. Reads and writes stay there; the copy is *dirty* while the host alone has
-the last writes. A flush that names a value of a dirty buffer writes the copy back first (`Flush.materialise`), and a
-write by the service ends the copy (`Node.written`). Such an array is a **LocalArray** for as long as the copy lives. A
-number that is read from it is an **Element**: an array without axes that has no node until something asks for one.
+An array whose elements are read or written one by one has a copy on the host (`_copies.py`). The copy belongs
+to the `Buffer` that the array shares with its views. Reads and writes stay there; the copy is *dirty* while
+the host alone has the last writes. A flush that names a value of a dirty buffer writes the copy back first
+(`Flush.materialise`), and a write by the service ends the copy (`Node.written`). Such an array is a
+**LocalArray** for as long as the copy lives. A number that is read from it is an **Element**: an array
+without axes that gets a node at the first access to it.
 
-While the copy is *open*, a write to an element looks at nothing but its own array. This is safe, since each other use
-of an array of the buffer asks for its node, and that closes the copy (`LocalArray._node`). The first write after that
-looks for recorded operations that read the old elements, and sends them. The session's lock is held there and while the
-copy is written back. A writer that finds the copy closed after its write repeats the write with the lock."""
+While the copy is *open*, a write to an element checks only its own array. This is safe, since any other use
+of an array of the buffer accesses its node, which closes the copy (`LocalArray._node`). The next write then
+searches for recorded operations that read the old elements, and sends them. The session's lock is held there
+and while the copy is written back. A writer that finds the copy closed after its write repeats the write with
+the lock."""
 
 import operator
 import weakref
@@ -24,17 +26,17 @@ from stride._graph import Buffer, FrozenStrides, Node, PartStrides, check_isolat
 from stride._origin import caller
 from stride._stream import Answer
 
-MAX_BYTES = 16 << 20  # of an array that has a copy
-# Beyond, the elements travel by other connections, or in parts.
+MAX_BYTES = 16 << 20  # largest array with a copy
+# Larger ones travel on other connections, or in parts.
 _INLINE_BYTES = PART_BYTES
-# Up to here a copy is uploaded within a command, at no more cost than a write of one element.
+# Up to this size an upload of the copy, within a command, costs no more than a write of one element.
 _CHEAP_BYTES = 64 << 10
-# Reads and writes of elements after which a copy is made: a round trip costs as much as so many of them. Where the
-# elements take longer than the round trip, one more for so many bytes each.
+# Number of reads and writes of elements after which a copy is made: a round trip costs as much as this many.
+# If the transfer takes longer than a round trip: one more per this many bytes.
 _READS, _WRITES, _LARGE_WRITES = 8, 4, 16
 _BYTES_PER_READ, _BYTES_PER_WRITE = 512 << 10, 64 << 10
 _MAX_HELD = 16
-_MAX_PLACES = 256  # of programs, which wait for numbers or assign arrays
+_MAX_PLACES = 256  # places in programs that wait for numbers or assign arrays
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -53,7 +55,7 @@ def _can_have_copy(node: Node) -> bool:
 
 
 def _root_of(node: Node) -> Node:
-    """The value that a deferred view stands on."""
+    """The base value of a deferred view."""
     while node.op is not None and node.inputs and node.buffer is not None:
         base = node.inputs[0]
         if type(base) is not Node or base.buffer is not node.buffer:
@@ -63,8 +65,9 @@ def _root_of(node: Node) -> Node:
 
 
 def _whole_of(node: Node) -> Node:
-    """The value whose elements are read for those of `node`: of a view the array that it was made of, so that the next
-    view (`a[i + 1]` after `a[i]`) finds its elements, too. Where that is large or gone, the view's own."""
+    """The value to read for the elements of `node`. For a view it is the array that the view was made of, so
+    that the next view (`a[i + 1]` after `a[i]`) finds its elements too; if that array is large or deleted,
+    the view itself."""
     buffer = node.buffer
     base = buffer.owner() if buffer is not None and buffer.owner is not None else None
     if base is None:
@@ -78,8 +81,8 @@ def _whole_of(node: Node) -> Node:
 
 
 def _fetched(node: Node) -> Optional[np.ndarray]:
-    """The elements, read for the sake of reads and writes to come. None where that fails: the next read of the array
-    raises the error."""
+    """Reads the elements ahead of later reads and writes. None on failure: the next read of the array raises
+    the error."""
     session, answer = node.session, Answer()
     if node.nbytes > _INLINE_BYTES:
         try:
@@ -99,16 +102,16 @@ def _fetched(node: Node) -> Optional[np.ndarray]:
         return None
     returned = result.results[0]
     values = np.ndarray(node.shape, node.dtype, returned.inline_array.data)
-    if not node.handle:  # they came with the command that computed them, and are here alone
+    if not node.handle:  # they returned with their command, and only the host has them
         values, is_sharded = session._keep_returned(node, returned)
         if is_sharded:
-            return None  # the next one asks for elements of an array that the service has
+            return None  # the service has the array of the next one
     return values
 
 
 def _copy_of(node: Node, whole: Node, fetched: Optional[np.ndarray], version: int) -> Optional[HostCopy]:
-    """The buffer's copy, with the elements of `node` in it; made where there is none. `fetched`: the elements of
-    `whole` as they were at a version of the buffer. With the session's lock."""
+    """The buffer's copy, created if missing, with the elements of `node`. `fetched`: the elements of `whole`
+    at a version of the buffer. Caller holds the session's lock."""
     copy = _copy_of_whole(whole, fetched, version)
     return copy if whole is node or copy is not None and node.cached() is not None else None
 
@@ -139,15 +142,15 @@ def _copy_of_whole(node: Node, fetched: Optional[np.ndarray], version: int) -> O
 
 
 def _is_read_often(node: Node) -> bool:
-    """Whether elements of small results are read at this place of the program again and again: what they are computed
-    from is then read, so that the next ones are computed here."""
+    """Whether this place of the program repeatedly reads elements of small results. Then the inputs of the
+    results are read, so that the host computes the next ones."""
     if node.nbytes > _CHEAP_BYTES:
         return False
     return _is_due(node.session, "element") and _read_sources(node)
 
 
 def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
-    """The element that integers name, where the host has it or is to have it; None: it is for the service."""
+    """The element at integer indices, if the host has or reads it; None: the service reads it."""
     node = array._node
     if not _can_have_copy(node):
         return None
@@ -177,7 +180,7 @@ def read(array: Array, key: Tuple[int, ...]) -> Optional["Element"]:
 
 
 def _join(array: Array, copy: HostCopy, host: np.ndarray) -> None:
-    """The array reads from the copy. With the session's lock."""
+    """Makes the array read from the copy. Caller holds the session's lock."""
     if type(array) is not Array:
         return
     array._copy, array._home, array._target, array._host = copy, copy.home, None, host  # type: ignore[attr-defined]
@@ -188,7 +191,7 @@ def _join(array: Array, copy: HostCopy, host: np.ndarray) -> None:
 
 
 def joined(array: Array) -> bool:
-    """Makes an array whose elements are here one with a copy, which views may share."""
+    """Gives an array with elements on the host a copy that views may share."""
     node = array._node
     host = node.cached()
     if host is None or not _can_have_copy(node):
@@ -222,7 +225,8 @@ def _as_plain(key: Any) -> Any:
 
 
 def _value_for(value: Any, numbers: frozenset) -> Any:
-    """What NumPy assigns; None where the host does not know it, or where assignment has rules of its own here."""
+    """The value that NumPy would assign. None: the host does not know it, or stride's assignment differs from
+    NumPy's."""
     kind = type(value)
     if kind is Element:
         value = value._host
@@ -242,8 +246,9 @@ def _value_for(value: Any, numbers: frozenset) -> Any:
 
 
 def _settled_value(value: Any, buffer: Buffer) -> Any:
-    """A number that only the service knows, assigned to an element: where elements were read and written before, it is
-    read, so that the loop goes on here; so is a small array that is computed from small ones. Else the value itself."""
+    """The value to assign to an element. A number that only the service knows is read if the loop has read
+    and written elements, so that the loop continues on the host; so is a small array computed from small
+    ones. Otherwise the value itself."""
     if type(value) is not Array:
         return value
     node = value._node
@@ -253,7 +258,8 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
         if node.nbytes <= _CHEAP_BYTES:
             if not node.session.closed and _is_due(node.session, "assigned"):
                 _read_sources(node, node)
-        # The service writes the array: to read it for a few numbers in between would cost a round trip each time.
+        # The service writes the array: reading it for a few numbers in between would cost a round trip each
+        # time.
         buffer.touches = 0
         return value
     buffer.touches += 1
@@ -271,8 +277,8 @@ def _settled_value(value: Any, buffer: Buffer) -> Any:
 
 
 def _read_sources(node: Node, *wanted: Node) -> bool:
-    """The small arrays that `node` is computed from become local (`_local.py`); those that the service alone has are
-    read, and `wanted` with them. False: there are large ones, or a read fails."""
+    """Makes the small arrays that `node` is computed from local (`_local.py`). Reads `wanted` and those that
+    only the service has. False: some are large, or a read fails."""
     unknown = _local.mark(node)
     if unknown is None:
         return False
@@ -302,20 +308,20 @@ def _read_sources(node: Node, *wanted: Node) -> bool:
 
 
 def _held_results(node: Node) -> list:
-    """Other small results that the program holds and that are recorded. The next pass of the loop uses them."""
+    """Other recorded small results that the program references. The next iteration of the loop uses them."""
     found = []
     for one in list(node.session._recorded):
         other = one()
         if other is not None and other is not node and other.held and other.op is not None and other.shape:
             if len(found) == _MAX_HELD:
                 return []
-            if other.nbytes <= _local.MAX_BYTES and other.buffer is None:  # a view follows what it is of
+            if other.nbytes <= _local.MAX_BYTES and other.buffer is None:  # a view follows its base
                 found.append(other)
     return [one for one in found if _local.mark(one) is not None]
 
 
 def _count(session, place: Any) -> int:
-    """How often this was asked for a place of the program, now included."""
+    """The number of these requests at a place of the program, including this one."""
     if len(session._places) >= _MAX_PLACES:
         session._places.clear()
     count = session._places[place] = session._places.get(place, 0) + 1
@@ -329,26 +335,27 @@ def _is_due(session, what: str) -> bool:
 
 
 def note_wait(node: Node) -> None:
-    """The host is about to wait for a number. Where it waited at the same place of the program before, this is a loop:
-    what the number is computed from is read, if it is small, so that the loop goes on here."""
+    """Called before the host waits for a number. A repeated wait at one place of the program is a loop: the
+    number's inputs are read, if they are small, so that the loop continues on the host."""
     session, place = node.session, caller()
     if session.closed or session._is_trace:
         return
     count = _count(session, place)
-    # Ever less often: a loop that goes on waiting has operations that are the service's.
+    # Less and less often: a loop that keeps waiting has operations for the service.
     if count > 1 and count % (1 << max(0, count.bit_length() - 3)) == 0:
         _read_sources(node)
 
 
 def note_small(node: Node) -> None:
-    """The host is about to read a small array. Where it often does at this place of the program, this is a loop."""
+    """Called before the host reads a small array. Frequent reads at one place of the program are a loop."""
     session = node.session
     if not session.closed and not session._is_trace and _is_due(session, "array"):
         _read_sources(node)
 
 
 def note_read(node: Node) -> None:
-    """The host reads a number. Where it is computed from elements, a copy of their array is worth its round trip."""
+    """Called when the host reads a number. If it is computed from elements, a copy of their array is worth
+    its round trip."""
     note_wait(node)
     nodes = [node]
     for _ in range(8):
@@ -366,7 +373,7 @@ def _num_bytes(one: Any) -> int:
 
 
 def write(array: Array, key: Any, value: Any) -> bool:
-    """Assigns to the array's copy, where it has one or is to have one. False: the assignment is for the service, or the
+    """Assigns to the array's copy, if it has one or should have one. False: the service must assign, or the
     general path refuses it."""
     if not _is_plain(key):
         key = _as_plain(key)
@@ -378,7 +385,7 @@ def write(array: Array, key: Any, value: Any) -> bool:
     check_isolated(node)
     buffer = node.own_buffer()
     if buffer.parts and _have_readers(buffer):
-        return False  # who sees a part of the elements sees the write
+        return False  # arrays of a part of the elements must see the write
     value = _value_for(_settled_value(value, buffer), NUMBERS if node.dtype.kind == "c" else REALS)
     if value is None:
         return False
@@ -429,7 +436,7 @@ def _have_readers(buffer: Buffer) -> bool:
 
 
 def _send_readers(session, copy: HostCopy, buffer: Buffer) -> None:
-    """Sends recorded operations that read the elements which are about to change."""
+    """Sends recorded operations that read elements before they change."""
     recorded = session._recorded
     end = len(recorded)
     for i in range(copy.num_seen if copy.seen_after == session._num_taken else 0, end):
@@ -443,8 +450,8 @@ def _send_readers(session, copy: HostCopy, buffer: Buffer) -> None:
 
 
 def _open(copy: HostCopy, buffer: Buffer) -> None:
-    """Opens the copy if all values of the buffer are known: those of LocalArrays, and those that these stand on and
-    that no array holds."""
+    """Opens the copy if all values of the buffer are known: those of LocalArrays, and their bases that no
+    array references."""
     arrays = [array for one in copy.arrays if (array := one()) is not None]
     nodes = {id(get_node(array)) for array in arrays}
     for array in arrays:
@@ -463,7 +470,7 @@ def _open(copy: HostCopy, buffer: Buffer) -> None:
     copy.open = True
 
 
-# --- arrays whose elements are read and written here ---
+# --- arrays with elements on the host ---
 
 
 class LocalArray(Array):
@@ -496,7 +503,7 @@ class LocalArray(Array):
         del self._node  # the slot, now that it is a plain Array
 
     def _leave(self) -> None:
-        """Has nothing to do with a copy any more."""
+        """Detaches the array from its copy."""
         self._target = self._host = self._copy = None  # type: ignore[attr-defined]
         self.__class__ = Array
 
@@ -567,11 +574,11 @@ def _element(value: Any, home: Tuple) -> "Element":
 
 
 class Element(Array):
-    """A number that was read from a copy, or computed from such numbers: an array without axes. It is an Array with a
-    node as soon as something asks for that."""
+    """A number that was read from a copy, or computed from such numbers: an array without axes. It becomes an
+    Array with a node at the first access to the node."""
 
     __slots__ = ()
-    # Nothing is to be done at its end. The function is one in C, since the end is part of the cost of a loop.
+    # Its end needs no work. The function is one in C, since the end is part of the cost of a loop.
     __del__ = object.__sizeof__
 
     @property
@@ -633,7 +640,7 @@ class Element(Array):
 
 
 def _home_of_numbers() -> Optional[Tuple]:
-    """The current session, where a number that is made in it has no device of its own. A trace records operations."""
+    """The current session, unless numbers made in it have a device. A trace records operations."""
     from stride._session import current_session
 
     session = current_session()
@@ -654,8 +661,8 @@ _OTHERS = frozenset(("floor_divide", "ceil", "floor", "trunc"))
 
 
 def of_elements(name: str, *inputs: Any) -> Optional[Array]:
-    """A function of Elements and numbers by NumPy, or of other arrays that are here; None where another kind of value
-    is among them. The result of numbers alone belongs to the current session, which is not asked to compute it."""
+    """A function of Elements, numbers and arrays on the host, by NumPy; None if other values are among them.
+    The result of numbers alone belongs to the current session without a command."""
     values, home = [], None
     for one in inputs:
         if type(one) is Element:
@@ -676,7 +683,7 @@ def of_elements(name: str, *inputs: Any) -> Optional[Array]:
     except FloatingPointError:
         raise
     except Exception:
-        return None  # the error is raised with the words that every operation has
+        return None  # the general path raises it with the common text
     if not isinstance(result, np.generic) or name in _OTHERS and name != "floor_divide" and result.dtype.kind != "f":
         return None
     return _element(result, home)

@@ -36,7 +36,11 @@ def _binary(name: str):
         x1, x2, /, out=None, *, where=True, casting="same_kind", order="K", dtype=None, subok=True, signature=None
     ) -> Array:
         if out is None and where is True and dtype is signature is None and casting == "same_kind" and order == "K":
-            if type(x1) in HOST_NUMBERS and type(x2) in HOST_NUMBERS and (result := of_elements(name, x1, x2)) is not None:
+            if (
+                type(x1) in HOST_NUMBERS
+                and type(x2) in HOST_NUMBERS
+                and (result := of_elements(name, x1, x2)) is not None
+            ):
                 return result
             return wrap(elementwise(name, operands_of((x1, x2))))
         dtype = _ufunc.computing_type(name, (x1, x2), casting, order, dtype, signature)
@@ -50,18 +54,22 @@ def _binary(name: str):
 
 # By the service's name; the array API's name where it differs.
 UNARY = {
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan", "arctanh": "atanh",
-    "cbrt": "", "conjugate": "conj", "cos": "", "cosh": "", "deg2rad": "", "degrees": "", "exp": "", "exp2": "", "expm1": "", "fabs": "",
-    "invert": "bitwise_invert", "isfinite": "", "isinf": "", "isnan": "", "log": "", "log10": "", "log1p": "", "log2": "", "logical_not": "",
-    "negative": "", "positive": "", "rad2deg": "", "radians": "", "reciprocal": "", "rint": "", "sign": "", "signbit": "", "sin": "",
-    "sinh": "", "spacing": "", "sqrt": "", "square": "", "tan": "", "tanh": "", "bitwise_count": "", "ceil": "", "floor": "", "trunc": "",
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctanh": "atanh", "cbrt": "", "conjugate": "conj", "cos": "", "cosh": "", "deg2rad": "",
+    "degrees": "", "exp": "", "exp2": "", "expm1": "", "fabs": "", "invert": "bitwise_invert", "isfinite": "",
+    "isinf": "", "isnan": "", "log": "", "log10": "", "log1p": "", "log2": "", "logical_not": "",
+    "negative": "", "positive": "", "rad2deg": "", "radians": "", "reciprocal": "", "rint": "", "sign": "",
+    "signbit": "", "sin": "", "sinh": "", "spacing": "", "sqrt": "", "square": "", "tan": "", "tanh": "",
+    "bitwise_count": "", "ceil": "", "floor": "", "trunc": "",
 }
 BINARY = {
-    "add": "", "arctan2": "atan2", "bitwise_and": "", "bitwise_or": "", "bitwise_xor": "", "copysign": "", "divide": "", "equal": "",
-    "float_power": "", "floor_divide": "", "fmax": "", "fmin": "", "fmod": "", "gcd": "", "greater": "", "greater_equal": "", "heaviside": "",
-    "hypot": "", "lcm": "", "ldexp": "", "left_shift": "bitwise_left_shift", "less": "", "less_equal": "", "logaddexp": "",
-    "logaddexp2": "", "logical_and": "", "logical_or": "", "logical_xor": "", "maximum": "", "minimum": "", "multiply": "",
-    "nextafter": "", "not_equal": "", "power": "pow", "remainder": "", "right_shift": "bitwise_right_shift", "subtract": "",
+    "add": "", "arctan2": "atan2", "bitwise_and": "", "bitwise_or": "", "bitwise_xor": "", "copysign": "",
+    "divide": "", "equal": "", "float_power": "", "floor_divide": "", "fmax": "", "fmin": "", "fmod": "",
+    "gcd": "", "greater": "", "greater_equal": "", "heaviside": "", "hypot": "", "lcm": "", "ldexp": "",
+    "left_shift": "bitwise_left_shift", "less": "", "less_equal": "", "logaddexp": "", "logaddexp2": "",
+    "logical_and": "", "logical_or": "", "logical_xor": "", "maximum": "", "minimum": "", "multiply": "",
+    "nextafter": "", "not_equal": "", "power": "pow", "remainder": "", "right_shift": "bitwise_right_shift",
+    "subtract": "",
 }
 
 __all__ = [
@@ -299,7 +307,11 @@ def _is_no_bound(bound, function: str, dtype) -> bool:
 
 def _copied(node) -> Array:
     """The same values in a new array, which may be fused."""
-    return wrap(elementwise("logical_or" if node.dtype.kind == "b" else "positive", (node,) * (2 if node.dtype.kind == "b" else 1)))
+    return wrap(
+        elementwise(
+            "logical_or" if node.dtype.kind == "b" else "positive", (node,) * (2 if node.dtype.kind == "b" else 1)
+        )
+    )
 
 
 def where(condition, x1=None, x2=None, /):

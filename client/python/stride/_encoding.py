@@ -9,7 +9,7 @@ import numpy as np
 
 from stride.v1 import array_pb2, operation_pb2 as pb
 
-# (field number << 3) | wire type, with 0 for a varint and 2 for a length and so many bytes.
+# (field number << 3) | wire type, with 0 for a varint and 2 for a length-delimited field.
 _COMMANDS = b"\x12"  # ExecuteRequest.commands
 _ID = b"\x08"  # Command.id
 _OPERATION = b"\x12"  # Command.operation
@@ -28,17 +28,17 @@ _FETCH = b"\x22"  # Command.fetch
 SYNCHRONIZE = b"\x2a\x00"  # Command.synchronize
 _TEXT = b"\x0a"  # Expression.text
 _INPUTS = b"\x12"  # Expression.inputs
-_KEY, _VALUE = b"\x0a", b"\x12"  # of a map's entry
+_KEY, _VALUE = b"\x0a", b"\x12"  # fields of a map's entry
 
 _MAX_NUMBERS = 1_024  # encoded numbers that are kept
 _SHORT = [bytes((n,)) for n in range(128)]
 _numbers: Dict[tuple, bytes] = {}
 _operands: Dict[tuple, bytes] = {}
 _EXACT = (int, np.integer, np.bool_)  # kinds of numbers whose zero has no sign
-_COMPLEX = (complex, np.complexfloating)  # whose parts are zeros with signs each
-# The bytes in front of a handle of so many bytes, in an Operand with its length.
+_COMPLEX = (complex, np.complexfloating)  # numbers with two signed zeros
+# Bytes before a handle of n bytes, in an Operand with its length.
 _BEFORE_HANDLE = [bytes((n + 1,)) + _HANDLE for n in range(11)]
-_MAX_FORMATS = 64  # of one template
+_MAX_FORMATS = 64  # per template
 
 
 def varint(number: int) -> bytes:
@@ -165,14 +165,15 @@ def field_tags(kind: str, names: Tuple[str, ...]) -> Tuple[bytes, ...]:
 
 
 class OperationTemplate:
-    """What operations of one kind have in common that have these serialised fields, `head`, next to their inputs."""
+    """The common part of operations of one kind whose serialised fields, except inputs, are `head`."""
 
     __slots__ = ("kind", "head", "_formats")
 
     def __init__(self, kind: bytes, head: bytes):
         self.kind = kind  # the tag of the Operation's field
         self.head = head
-        # By the lengths of what a command adds, its device and whether its output exists: a format of bytes.
+        # A format of bytes, by the lengths of a command's own parts, its device and whether its output
+        # exists.
         self._formats: Dict[tuple, bytes] = {}
 
     def command(self, id_bytes: bytes, inputs: bytes, handle: bytes, device: str, existing: bool) -> bytes:
@@ -220,23 +221,23 @@ EXPRESSION, VIEW, COPY = (OperationTemplate(kind_tag(kind), b"") for kind in ("e
 
 
 class LaunchTemplate:
-    """What launches of one kernel with one grid and device have in common."""
+    """The common part of launches of one kernel with one grid and device."""
 
     __slots__ = ("code", "head", "tail", "identity", "known", "_formats")
 
     def __init__(self, code: bytes, launch: pb.KernelLaunch, device: str, identity: tuple):
         self.code = code  # KernelLaunch's code and options, serialised
-        self.head = launch.SerializeToString()  # the rest, but for arguments and variables
+        self.head = launch.SerializeToString()  # the other fields, without arguments and variables
         self.tail = pb.Operation(device=device).SerializeToString()
-        self.identity = identity  # of the code and the device, without the grid: see CommandStream.launched
+        self.identity = identity  # identifies code and device, without the grid: see CommandStream.launched
         # The number of a stream that has launched it without variables, and the types of the arguments.
         self.known: tuple = (0, ())
-        # By the lengths of what a command adds and whether it is waited for: a format of bytes.
+        # A format of bytes, by the lengths of a command's own parts and whether it waits.
         self._formats: Dict[tuple, bytes] = {}
 
     def command(self, command_id: int, arguments: bytes, wait: bool, code_from: int) -> bytes:
         """ExecuteRequest.commands: one launch. `arguments`: KernelLaunch.arguments and globals, serialised.
-        `code_from`: how many commands before it another has the code; 0: this one has it."""
+        `code_from`: distance, in commands, to the earlier launch that has the code; 0: this one has it."""
         id_bytes, from_bytes = varint(command_id), varint(code_from) if code_from else b""
         key = len(arguments), len(id_bytes), wait, len(from_bytes)
         text = self._formats.get(key)

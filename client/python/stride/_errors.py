@@ -1,4 +1,4 @@
-"""Exceptions: one class for each kind of failure, with what the daemon's error details tell."""
+"""Exceptions: one class for each kind of failure, with the daemon's error details."""
 
 from typing import Dict, List, Optional, Tuple
 
@@ -9,7 +9,7 @@ from stride._rpc import error_details_pb2, status_pb2
 
 
 class StrideError(Exception):
-    """What went wrong in the service.
+    """The base of all errors of the service.
 
     message      the text, without the rest
     code         gRPC's name of it, such as `INVALID_ARGUMENT`
@@ -413,9 +413,10 @@ _BY_CODE = {kind.code: kind for kind in (
     InvalidArgument, NotFound, AlreadyExists, FailedPrecondition, ResourceExhausted, Unavailable, Aborted, Cancelled,
     DeadlineExceeded, OutOfRange, Unimplemented, Unauthenticated, PermissionDenied, DataLoss, Internal)}
 _BY_REASON = {
-    "SHAPE_MISMATCH": ShapeMismatch, "DATA_TYPE_MISMATCH": DataTypeMismatch, "EXPRESSION_SYNTAX": ExpressionError,
-    "UNKNOWN_FUNCTION": ExpressionError, "COMPILE_FAILED": CompileError, "UNKNOWN_ENTRY": CompileError,
-    "KERNEL_FAULT": KernelFault, "DEVICE_MEMORY": DeviceMemoryError, "QUOTA": QuotaExceeded, "LINEAR_ALGEBRA": LinAlgError,
+    "SHAPE_MISMATCH": ShapeMismatch, "DATA_TYPE_MISMATCH": DataTypeMismatch,
+    "EXPRESSION_SYNTAX": ExpressionError, "UNKNOWN_FUNCTION": ExpressionError, "COMPILE_FAILED": CompileError,
+    "UNKNOWN_ENTRY": CompileError, "KERNEL_FAULT": KernelFault, "DEVICE_MEMORY": DeviceMemoryError,
+    "QUOTA": QuotaExceeded, "LINEAR_ALGEBRA": LinAlgError,
 }
 _HINTS = {
     "SESSION_NOT_FOUND": ". The daemon has been restarted, or the session was idle for too long: its arrays are lost. "
@@ -440,8 +441,8 @@ def from_status(status, origin: str = "") -> StrideError:
 
 
 def from_rpc(error: grpc.RpcError) -> StrideError:
-    """The exception for a failed call. Raise it after the handler, not within: there the call, which has locks, would
-    be the exception's context, which pickles include."""
+    """The exception for a failed call. Raise it after the handler, not within: there the call, which has
+    locks and cannot be pickled, would become the exception's context."""
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             status = status_pb2.Status.FromString(value)

@@ -63,7 +63,7 @@ def memory_info(described: _Described) -> tuple:
 
 
 def array_bytes(described: _Described) -> tuple:
-    """Bytes in arrays, and bytes that the service has taken for arrays, on a device."""
+    """Bytes in arrays, and bytes that the service has allocated for arrays, on a device."""
     for samples in real_session().watch_devices(0.1, max_samples=1):
         for one in samples:
             if one.device in (described.name, f"devices/{described.name}"):

@@ -1,5 +1,5 @@
-"""Arrays in files and buffers of the host, by NumPy's functions: what they read is uploaded, what they write is
-read."""
+"""Arrays in files and buffers of the host, by NumPy's functions. Arrays are uploaded after a read and
+downloaded before a write."""
 
 from typing import Any, Callable, Optional
 

@@ -1,10 +1,10 @@
 """NumPy's floating-point warnings and errors.
 
-Warnings that shapes alone tell (the mean of an empty slice, no degrees of freedom) are always given; those of slices of
-NaN where the host has the elements. What `errstate` and `seterr` of this module ask for explicitly, `raise`, `call`,
-`print` or `log`, is honoured: while they are set, each function of elements, reduction, product and cast is computed by
-NumPy on the host as well, which reads its inputs and raises as NumPy does. Without them nothing is read, and recording
-looks at one module variable (`_graph.check_floats`)."""
+Warnings that depend on shapes alone (the mean of an empty slice, no degrees of freedom) are always given;
+warnings of slices of NaN are given where the host has the elements. An explicit `raise`, `call`, `print` or
+`log` of `errstate` and `seterr` is honoured: while one is set, NumPy on the host also computes each function
+of elements, reduction, product and cast, which reads the inputs and raises as NumPy does. Without them
+nothing is read, and recording checks one module variable (`_graph.check_floats`)."""
 
 import contextlib
 import functools
@@ -22,7 +22,7 @@ from stride._graph import Node, Number
 __all__ = ["errstate", "seterr"]
 
 _ASKED = frozenset(("raise", "call", "print", "log"))
-_MAX_KNOWN = 1 << 16  # elements that are looked at for NaN where the host has them
+_MAX_KNOWN = 1 << 16  # largest number of elements to search for NaN on the host
 _lock = threading.Lock()
 _num_entered, _is_set = 0, False
 _inside = threading.local()
@@ -64,7 +64,7 @@ def of_nan_slices(array: Array, axes: Any, message: str, empty: str = "", most: 
         _warn(empty if empty and any(array.shape[i] == 0 for i in axes) else message)
 
 
-# --- what is asked for ---
+# --- explicit treatment ---
 
 
 def _asked() -> bool:
@@ -164,7 +164,7 @@ def seterr(
 
 @contextlib.contextmanager
 def _alone() -> Any:
-    """What is read for a check is not checked itself."""
+    """Disables checks for the reads that a check makes."""
     _inside.busy = True
     try:
         yield
@@ -186,7 +186,7 @@ def _host(one: Any) -> Any:
 
 
 def _check(name: str, inputs: tuple) -> None:
-    """Of a function of elements, or a function of the host."""
+    """Checks a function of elements, or a function of the host."""
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc) or not _is_due(inputs):
         return
@@ -198,7 +198,7 @@ def _check(name: str, inputs: tuple) -> None:
 
 @contextlib.contextmanager
 def masked(name: str, inputs: tuple, mask: Node) -> Any:
-    """A function of the elements that a mask takes: only these are looked at."""
+    """Checks a function with a mask: only the elements that the mask selects."""
     if getattr(_inside, "busy", False):
         yield
         return
@@ -235,7 +235,7 @@ def _check_reduction(function: Any, node: Node, axes: tuple, dtype: Any) -> None
 
 
 def of_cast(node: Node, dtype: np.dtype) -> None:
-    """Of a cast, while something is asked for."""
+    """Checks a cast, while an explicit treatment is set."""
     if _graph.check_floats is None or not _is_due((node,)):
         return
     with _alone():

@@ -1,12 +1,15 @@
-"""Functions of one's own that the daemon keeps by name (FunctionService) and that then work as built-in ones do.
+"""User-defined functions that the daemon stores by name (FunctionService). They work as built-in ones do.
 
-    hypot3 = st.define_ufunc("hypot3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)")
-    y = hypot3(x, 1.5) * 2          # fuses with what is around it
+    hypot3 = st.define_ufunc(
+        "hypot3", ["float32,float32->float32", "float64,float64->float64"], expression="sqrt(a*a + b*b + 3)"
+    )
+    y = hypot3(x, 1.5) * 2          # fuses with neighbouring operations
     st.define_reduction("sumsq", ["float32->float64->float32"], map="a*a", combine="a + b", identity=0)(x, axis=0)
     st.define_gufunc("scale", "(n),()->(n)", ["float64,float64->float64"], source=...)
 
-A text is CUDA C++ with a `__device__` function of the function's name, or of `entry`'s. Names belong to the tenant and stay until they are deleted; the same
-definition may be made again, by any program, another one of that name is refused (AlreadyExists)."""
+A text is CUDA C++ with a `__device__` function of the function's name, or of `entry`'s. Names belong to the
+tenant and stay until they are deleted. Any program may repeat the same definition; a different one under that
+name raises AlreadyExists."""
 
 import re
 import weakref
@@ -33,14 +36,16 @@ class _Loop(NamedTuple):
 
 
 def _loop(signature: str) -> _Loop:
-    groups = [tuple(_dtypes.dtype_of(np.dtype(one.strip())) for one in group.split(",")) for group in signature.split("->")]
+    groups = [
+        tuple(_dtypes.dtype_of(np.dtype(one.strip())) for one in group.split(",")) for group in signature.split("->")
+    ]
     if len(groups) not in (2, 3):
         raise ValueError(f"a signature is written as float32,float32->float32, not {signature!r}")
     return _Loop(groups[0], groups[-1])
 
 
 class _Defined:
-    """A definition, made known to each daemon before its first use there."""
+    """A definition, registered with each daemon before its first use there."""
 
     def __init__(self, name: str, signatures: Sequence[str], definition: proto.Function, device_kind: str = ""):
         self.__name__ = name
@@ -60,10 +65,16 @@ class _Defined:
             return
         stub = function_service_pb2_grpc.FunctionServiceStub(session._channels.control)
         try:
-            session._call(stub.CreateFunction, proto.CreateFunctionRequest(function_id=self.__name__, function=self._definition,
-                                                                           device_kind=self._device_kind))
+            session._call(
+                stub.CreateFunction,
+                proto.CreateFunctionRequest(
+                    function_id=self.__name__, function=self._definition, device_kind=self._device_kind
+                ),
+            )
         except _errors.AlreadyExists:
-            there = session._call(stub.GetFunction, proto.GetFunctionRequest(name=_full(session, self.__name__, "functions"))).function
+            there = session._call(
+                stub.GetFunction, proto.GetFunctionRequest(name=_full(session, self.__name__, "functions"))
+            ).function
             there.ClearField("name")
             there.ClearField("create_time")
             if there != self._definition:
@@ -71,18 +82,27 @@ class _Defined:
         self._known.add(session)
 
     def _choose(self, types: Sequence, dtype: Optional[np.dtype]) -> _Loop:
-        """The first loop that takes the types, as the daemon chooses; a Python number goes where its kind goes."""
+        """The first loop that accepts the types, as the daemon selects it; a Python number fits any type of
+        its kind."""
         exact = [one for one in types if isinstance(one, np.dtype)]
         casting = "safe" if dtype is None else "same_kind"
         for loop in self._loops:
             if dtype is not None and loop.outputs[0] != dtype or len(loop.inputs) != len(types):
                 continue
-            if all(np.can_cast(one, to, casting) if isinstance(one, np.dtype) else np.can_cast(_inference.promote(*exact, one), to, "same_kind")
-                   for one, to in zip(types, loop.inputs)):
+            if all(
+                (
+                    np.can_cast(one, to, casting)
+                    if isinstance(one, np.dtype)
+                    else np.can_cast(_inference.promote(*exact, one), to, "same_kind")
+                )
+                for one, to in zip(types, loop.inputs)
+            ):
                 return loop
         wanted = "" if dtype is None else f" and gives {dtype}"
         names = ", ".join(getattr(one, "name", None) or one.__name__ for one in types)
-        raise _errors.DataTypeMismatch(f"none of the signatures of {self.__name__} takes these types{wanted}: {names}", reason="DATA_TYPE_MISMATCH")
+        raise _errors.DataTypeMismatch(
+            f"none of the signatures of {self.__name__} takes these types{wanted}: {names}", reason="DATA_TYPE_MISMATCH"
+        )
 
 
 def _prepared(function: _Defined, inputs: tuple):
@@ -97,10 +117,11 @@ def _prepared(function: _Defined, inputs: tuple):
 
 
 class Ufunc(_Defined):
-    """A function of elements. Of two inputs also `reduce`, `accumulate`, `outer`, `at` and `reduceat`, as NumPy's ufuncs have them."""
+    """A function of elements. With two inputs it has `reduce`, `accumulate`, `outer`, `at` and `reduceat`, as
+    NumPy's ufuncs do."""
 
     def __call__(self, *inputs, out=None, where=True, casting: str = "same_kind", dtype=None):
-        """An array, or of a function with several results a tuple of them."""
+        """Returns an array, or a tuple of arrays for a function with several results."""
         operands, types, session = _prepared(self, inputs)
         dtype = None if dtype is None else _dtypes.dtype_of(dtype)
         loop = self._choose(types, dtype)
@@ -124,7 +145,9 @@ class Ufunc(_Defined):
     def reduce(self, x, axis=0, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True) -> Array:
         return _give(_reduced(self.__name__, *self._one(x, axis), (), keepdims, initial, where), out, None, "same_kind")
 
-    def accumulate(self, x, axis: int = 0, out: Optional[Array] = None, reverse: bool = False, exclusive: bool = False) -> Array:
+    def accumulate(
+        self, x, axis: int = 0, out: Optional[Array] = None, reverse: bool = False, exclusive: bool = False
+    ) -> Array:
         array, dtype, (axis,) = self._one(x, axis)
 
         def build(flush, node, operands):
@@ -138,7 +161,11 @@ class Ufunc(_Defined):
         places = node_of(indices, array.session)
 
         def build(flush, node, operands):
-            flush.operation(node.handle, node.origin, reduce_at=pb.ReduceAt(function=self.__name__, input=operands[0], indices=operands[1], axis=axis))
+            flush.operation(
+                node.handle,
+                node.origin,
+                reduce_at=pb.ReduceAt(function=self.__name__, input=operands[0], indices=operands[1], axis=axis),
+            )
 
         shape = (*array.shape[:axis], places.shape[0], *array.shape[axis + 1:])
         return _give(wrap(record(array.session, shape, dtype, build, (array._node, places))), out, None, "same_kind")
@@ -148,7 +175,8 @@ class Ufunc(_Defined):
         return self(_manipulation.reshape(a, a.shape + (1,) * b.ndim), b)
 
     def at(self, a: Array, indices, b=None) -> None:
-        """`a[indices] = function(a[indices], b)` in the order of the indices; one that is there twice counts twice. Of one input: without `b`."""
+        """`a[indices] = function(a[indices], b)` in the order of the indices; a repeated index counts each
+        time. A function of one input takes no `b`."""
         if not isinstance(a, Array):
             raise TypeError(f"{self.__name__}.at changes a stride array, not {type(a).__name__}")
         self._register(a.session)
@@ -167,13 +195,17 @@ class Ufunc(_Defined):
 
 def _reduced(name: str, array: Array, dtype, axes, more: tuple, keepdims: bool, initial, where) -> Array:
     axes = tuple(range(array.ndim)) if axes is None else axes
-    return _reductions.reduce_by(name, array._node, axes, keepdims, dtype, None, where, initial, tuple(one._node for one in more))
+    return _reductions.reduce_by(
+        name, array._node, axes, keepdims, dtype, None, where, initial, tuple(one._node for one in more)
+    )
 
 
 class Reduction(_Defined):
     """finish(combine over the axes of map(inputs)); in any order and grouping."""
 
-    def __call__(self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True) -> Array:
+    def __call__(
+        self, *inputs, axis=None, keepdims: bool = False, out: Optional[Array] = None, initial=None, where=True
+    ) -> Array:
         arrays = [one if isinstance(one, Array) else wrap(node_of(one)) for one in inputs]
         operands, types, _ = _prepared(self, tuple(arrays))
         loop = self._choose(types, None)
@@ -181,7 +213,12 @@ class Reduction(_Defined):
         axes = None if axis is None else _inference.normal_axes(axis, rank)
         if axes is None:
             axes = tuple(range(rank))
-        return _give(_reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims, initial, where), out, None, "same_kind")
+        return _give(
+            _reduced(self.__name__, arrays[0], loop.outputs[0], axes, tuple(arrays[1:]), keepdims, initial, where),
+            out,
+            None,
+            "same_kind",
+        )
 
 
 class Gufunc(_Defined):
@@ -190,10 +227,14 @@ class Gufunc(_Defined):
     def __init__(self, name, layout, signatures, definition, device_kind=""):
         super().__init__(name, signatures, definition, device_kind)
         left, right = ("".join(layout.split())).split("->")
-        self._inputs, self._outputs = ([[word for word in part.split(",") if word] for part in re.findall(r"\(([^)]*)\)", side)] for side in (left, right))
+        self._inputs, self._outputs = (
+            [[word for word in part.split(",") if word] for part in re.findall(r"\(([^)]*)\)", side)]
+            for side in (left, right)
+        )
 
     def __call__(self, *inputs, axes=None, axis: Optional[int] = None, keepdims: bool = False):
-        """`axes`, `axis` and `keepdims` are NumPy's: where the layout's axes are in each input and output, instead of last."""
+        """`axes`, `axis` and `keepdims` as in NumPy: the positions of the layout's axes in each input and
+        output, by default last."""
         if len(inputs) != len(self._inputs):
             raise TypeError(f"{self.__name__} takes {len(self._inputs)} arrays, not {len(inputs)}")
         if all(isinstance(one, _SCALARS) for one in inputs):
@@ -220,17 +261,23 @@ class Gufunc(_Defined):
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def _places(self, shapes, axes, axis, keepdims, message) -> list:
-        """For each operand where its core's axes are, from 0; they are put into the message too."""
+        """For each operand the positions of its core axes, from 0. Also sets them in the message."""
         absent = self._absent(shapes)
         every = [*self._inputs, *self._outputs]
         counts = [len([word for word in words if word not in absent]) for words in every]
         for words, shape, count in zip(every, shapes, counts):
             if len(shape) < count:
-                raise _errors.ShapeMismatch(f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(words)})", reason="SHAPE_MISMATCH")
+                raise _errors.ShapeMismatch(
+                    f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(words)})",
+                    reason="SHAPE_MISMATCH",
+                )
         loop = max(len(shape) - count for shape, count in zip(shapes, counts))
         if axis is not None or keepdims:
             if any(len(words) > 1 for words in every) or len({word for words in every for word in words}) != 1:
-                raise ValueError(f"{self.__name__}: axis= and keepdims= are for layouts whose operands have one axis, the same for all, or none")
+                raise ValueError(
+                    f"{self.__name__}: axis= and keepdims= are for layouts whose operands have one axis, the "
+                    "same for all, or none"
+                )
             if keepdims and any(self._outputs):
                 raise ValueError(f"{self.__name__}: keepdims= is for layouts whose outputs have no axis")
         if keepdims:
@@ -243,7 +290,12 @@ class Gufunc(_Defined):
             given = [(axis,) * count for count in counts]
         elif axes is not None:
             given = [one if isinstance(one, (tuple, list)) else (one,) for one in axes]
-            if len(given) not in (len(every), len(shapes)) or len(given) < len(every) and any(counts[len(shapes):]) and not keepdims:
+            if (
+                len(given) not in (len(every), len(shapes))
+                or len(given) < len(every)
+                and any(counts[len(shapes) :])
+                and not keepdims
+            ):
                 raise ValueError(f"{self.__name__}: axes= has an entry for each input and output")
             for one in given:
                 message.axes.add(axes=one)
@@ -256,27 +308,41 @@ class Gufunc(_Defined):
         return [_inference.normal_axes(one, rank) for one, rank in zip(given, ranks)]
 
     def _absent(self, shapes) -> set:
-        return {word for words, shape in zip(self._inputs, shapes) if len(shape) < len(words) for word in words if word.endswith("?")}
+        return {
+            word
+            for words, shape in zip(self._inputs, shapes)
+            if len(shape) < len(words)
+            for word in words
+            if word.endswith("?")
+        }
 
     def _sizes(self, shapes):
-        """Sizes of the core dimensions (an optional one that an operand is too short for is absent) and the loop's shape."""
-        sizes: Dict[str, int] = {word: int(word) for words in (*self._inputs, *self._outputs) for word in words if word.isdigit()}
+        """Sizes of the core dimensions, without optional ones that an operand lacks, and the loop's shape."""
+        sizes: Dict[str, int] = {
+            word: int(word) for words in (*self._inputs, *self._outputs) for word in words if word.isdigit()
+        }
         absent = self._absent(shapes)
         outers = []
         for words, shape in zip(self._inputs, shapes):
             core = [word for word in words if word not in absent]
             if len(shape) < len(core):
-                raise _errors.ShapeMismatch(f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(core)})", reason="SHAPE_MISMATCH")
+                raise _errors.ShapeMismatch(
+                    f"{self.__name__}: an array of shape {shape} has not the axes ({','.join(core)})",
+                    reason="SHAPE_MISMATCH",
+                )
             split = len(shape) - len(core)
             outers.append(shape[:split])
             for word, size in zip(core, shape[split:]):
                 if sizes.setdefault(word, size) != size:
-                    raise _errors.ShapeMismatch(f"{self.__name__}: the dimension {word.rstrip('?')} is {sizes[word]} and {size}", reason="SHAPE_MISMATCH")
+                    raise _errors.ShapeMismatch(
+                        f"{self.__name__}: the dimension {word.rstrip('?')} is {sizes[word]} and {size}",
+                        reason="SHAPE_MISMATCH",
+                    )
         return sizes, _inference.broadcast(*outers)
 
 
 class _BuiltInGufunc(Gufunc):
-    """One that every daemon has, of any types."""
+    """A gufunc that every daemon has, for any types."""
 
     def __init__(self, name: str, layout: str):
         super().__init__(name, layout, "float64,float64->float64", proto.Function())
@@ -289,8 +355,15 @@ class _BuiltInGufunc(Gufunc):
         return _Loop((common, common), (common,))
 
 
-BUILT_IN_GUFUNCS = {name: _BuiltInGufunc(name, layout) for name, layout in (
-    ("matmul", "(m?,n),(n,p?)->(m?,p?)"), ("vecdot", "(n),(n)->()"), ("matvec", "(m,n),(n)->(m)"), ("vecmat", "(n),(n,m)->(m)"))}
+BUILT_IN_GUFUNCS = {
+    name: _BuiltInGufunc(name, layout)
+    for name, layout in (
+        ("matmul", "(m?,n),(n,p?)->(m?,p?)"),
+        ("vecdot", "(n),(n)->()"),
+        ("matvec", "(m,n),(n)->(m)"),
+        ("vecmat", "(n),(n,m)->(m)"),
+    )
+}
 
 
 def _last(shape: tuple, axes: tuple) -> tuple:
@@ -306,12 +379,16 @@ def _placed(shape: tuple, axes: tuple) -> tuple:
     return tuple(core[i] if i in core else next(rest) for i in range(len(shape)))
 
 
-def _body(name: str, num_inputs: int, expression: Optional[str], source: Optional[str], entry: Optional[str]) -> proto.FunctionBody:
+def _body(
+    name: str, num_inputs: int, expression: Optional[str], source: Optional[str], entry: Optional[str]
+) -> proto.FunctionBody:
     if (expression is None) == (source is None):
         raise ValueError("a function is an expression or the source of a device function: give one of them")
     if source is not None:
         return proto.FunctionBody(device_function=proto.DeviceFunctionBody(source=source, entry=entry or name))
-    return proto.FunctionBody(expression=proto.ExpressionBody(text=expression, parameters=list(_PARAMETERS[:num_inputs])))
+    return proto.FunctionBody(
+        expression=proto.ExpressionBody(text=expression, parameters=list(_PARAMETERS[:num_inputs]))
+    )
 
 
 def _identity(value):
@@ -320,8 +397,11 @@ def _identity(value):
     return None if value is None else Number(value).to_proto()
 
 
-def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression: Union[None, str, Sequence[str]] = None, source: Optional[str] = None,
-                 entry: Optional[str] = None, identity=None, associative: bool = False, device_kind: str = "") -> Ufunc:
+def define_ufunc(
+    name: str, signatures: Union[str, Sequence[str]], *, expression: Union[None, str, Sequence[str]] = None,
+    source: Optional[str] = None, entry: Optional[str] = None, identity=None, associative: bool = False,
+    device_kind: str = "",
+) -> Ufunc:
     """Defines an elementwise function; the daemon keeps the function for all of the tenant's sessions.
 
     Parameters
@@ -357,8 +437,17 @@ def define_ufunc(name: str, signatures: Union[str, Sequence[str]], *, expression
     return Ufunc(name, given, proto.Function(ufunc=definition), device_kind)
 
 
-def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combine: str, map: Optional[str] = None,  # noqa: A002
-                     finish: Optional[str] = None, identity=None, source: Optional[str] = None, device_kind: str = "") -> Reduction:
+def define_reduction(
+    name: str,
+    signatures: Union[str, Sequence[str]],
+    *,
+    combine: str,
+    map: Optional[str] = None,  # noqa: A002
+    finish: Optional[str] = None,
+    identity=None,
+    source: Optional[str] = None,
+    device_kind: str = "",
+) -> Reduction:
     """Defines a reduction of arrays along axes; the daemon keeps the reduction for all of the tenant's sessions.
 
     Parameters
@@ -386,15 +475,26 @@ def define_reduction(name: str, signatures: Union[str, Sequence[str]], *, combin
     def part(text, num_inputs):
         if text is None:
             return None
-        return _body(name, num_inputs, None, source, text) if source is not None else _body(name, num_inputs, text, None, None)
+        return (
+            _body(name, num_inputs, None, source, text)
+            if source is not None
+            else _body(name, num_inputs, text, None, None)
+        )
 
-    definition = proto.ReductionDefinition(signatures=given, map=part(map, count), combine=part(combine, 2), finish=part(finish, 1),
-                                           identity=_identity(identity))
+    definition = proto.ReductionDefinition(
+        signatures=given,
+        map=part(map, count),
+        combine=part(combine, 2),
+        finish=part(finish, 1),
+        identity=_identity(identity),
+    )
     return Reduction(name, given, proto.Function(reduction=definition), device_kind)
 
 
-def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]], *, source: str, entry: Optional[str] = None,
-                  device_kind: str = "") -> Gufunc:
+def define_gufunc(
+    name: str, layout: str, signatures: Union[str, Sequence[str]], *, source: str, entry: Optional[str] = None,
+    device_kind: str = "",
+) -> Gufunc:
     """Defines a function of arrays with common axes in front; the daemon keeps the function for all of the tenant's
     sessions.
 
@@ -422,7 +522,13 @@ def define_gufunc(name: str, layout: str, signatures: Union[str, Sequence[str]],
     """
     given = [signatures] if isinstance(signatures, str) else list(signatures)
     body = proto.DeviceFunctionBody(source=source, entry=entry or name)
-    return Gufunc(name, layout, given, proto.Function(gufunc=proto.GufuncDefinition(layout=layout, signatures=given, body=body)), device_kind)
+    return Gufunc(
+        name,
+        layout,
+        given,
+        proto.Function(gufunc=proto.GufuncDefinition(layout=layout, signatures=given, body=body)),
+        device_kind,
+    )
 
 
 def functions(*, session: Optional[Session] = None) -> List[proto.Function]:

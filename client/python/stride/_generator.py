@@ -30,7 +30,7 @@ from stride.v1 import array_pb2, operation_pb2 as pb
 
 _Random = pb.Creation.Random
 _NONE = type(None)
-_MOST_INTEGER = 2**62  # of bounds that need no check
+_MOST_INTEGER = 2**62  # greatest bound that needs no check
 # NumPy's bounds of counts that a double still distinguishes.
 _MOST_POISSON = 9223372006484771072.0
 
@@ -44,9 +44,9 @@ class Generator:
     `generator` is `philox` or `threefry`. Generators with different keys, or of `philox` with different `stream`s, are
     independent of each other. `counter` is the number of the first block.
 
-    `bits`, `random`, `uniform`, `integers` and `normal` read the generator's words in order. Every other distribution
-    gives each element a stream of its own, from Philox whatever the generator is, and computes in IEEE's basic
-    operations alone.
+    `bits`, `random`, `uniform`, `integers` and `normal` read the generator's words in order. Every other
+    distribution gives each element a separate stream, always from Philox, and uses only IEEE's basic
+    operations.
 
     In every method `size` is the shape of the result, an integer or a tuple, by default the one that the parameters
     broadcast to; without any the result is an array without axes, where NumPy gives a number. Parameters are numbers or
@@ -74,11 +74,11 @@ class Generator:
     def __repr__(self) -> str:
         return f"<stride.random.{type(self).__name__} {self.generator} key={self.key:#x} counter={self.counter}>"
 
-    # --- where the words come from ---
+    # --- the source of words ---
 
     @property
     def bit_generator(self) -> BitGenerator:
-        """What the words are read from; its `state` can be read and assigned.
+        """The source of the words. Its `state` can be read and assigned.
 
         >>> stride.random.Generator(7).bit_generator.state["bit_generator"]
         'Philox'
@@ -202,7 +202,7 @@ class Generator:
         return wrap(record(current_session(), shape, dtype, build, ()))
 
     def _state(self, shape: tuple) -> tuple:
-        """Key, counter and stream for rows of this shape, each of which has a stream of its own."""
+        """Key, counter and stream for rows of this shape, each of which has a separate stream."""
         return self._bits.take(math.prod(shape))
 
     def _sample(self, name: str, size, dtype, *parameters) -> Array:
@@ -372,7 +372,7 @@ class Generator:
         )
 
     def _integers_between(self, low, high, size, dtype: np.dtype, endpoint: bool) -> Array:
-        """Of bounds in arrays of Python's integers."""
+        """Uniform integers between bounds in arrays of Python's integers."""
         least, greatest = (0, 1) if dtype == _dtypes.bool else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         last = high if endpoint else np.subtract(high, 1, dtype=object)
         if np.any(np.greater(low, last)):
@@ -416,7 +416,7 @@ class Generator:
         _choices.shuffle(self, x, axis)
 
     def permuted(self, x, axis: Optional[int] = None, out: Optional[Array] = None) -> Array:
-        """A copy of an array with each slice along an axis in a random order of its own.
+        """A copy of an array with each slice along an axis in a separate random order.
 
         Parameters: `x`, an array; `axis`, by default all elements change places; `out`, an array of this type and shape
         to be filled, which may be `x`. Returns an array of the type and shape of `x`, or `out`. Raises AxisError for an
@@ -841,7 +841,7 @@ class Generator:
         name = "hypergeometric_small" if type(draws) is float and draws <= 10 else "hypergeometric"
         return self._sample(name, size, _dtypes.int64, good, bad, draws)
 
-    # --- of several numbers each ---
+    # --- multivariate distributions ---
 
     def dirichlet(self, alpha, size=None, dtype=np.float64) -> Array:
         """Rows of numbers that add up to 1.

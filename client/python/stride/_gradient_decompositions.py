@@ -43,7 +43,7 @@ def _inverse_gaps(values: Array, dtype) -> Array:
 
 
 def cholesky(lower: Array, by_lower: Array) -> Array:
-    """Of A = L L^H: Murray, Differentiation of the Cholesky decomposition, 2016."""
+    """Gradient of A = L L^H. Source: Murray, Differentiation of the Cholesky decomposition, 2016."""
     from stride import linalg, tril
 
     half = tril(adjoint(lower) @ by_lower) * (1 - 0.5 * _eye(lower, lower.shape[-1]))
@@ -52,7 +52,8 @@ def cholesky(lower: Array, by_lower: Array) -> Array:
 
 
 def eigh(values: Array, vectors: Array, by_values: Cotangent, by_vectors: Cotangent) -> Array:
-    """Of a Hermitian matrix: Giles, Collected matrix derivative results, 2008, section 3.1."""
+    """Gradient of the eigendecomposition of a Hermitian matrix. Source: Giles, Collected matrix derivative
+    results, 2008, section 3.1."""
     inner = _creation.zeros(vectors.shape, dtype=vectors.dtype)
     if by_values is not None:
         inner = inner + _eye(vectors, values.shape[-1]) * _rows(by_values)
@@ -62,9 +63,9 @@ def eigh(values: Array, vectors: Array, by_values: Cotangent, by_vectors: Cotang
 
 
 def qr(q: Array, r: Array, by_q: Cotangent, by_r: Cotangent) -> Array:
-    """Of A = Q R with as many columns of Q as A has, or as A has rows: Walter and Lehmann, Algorithmic differentiation
-    of linear algebra functions, 2010; R has a real diagonal. The columns of A after the first square are Q times
-    theirs of R."""
+    """Gradient of A = Q R, where Q has as many columns as A, or as A has rows. R has a real diagonal. Columns
+    of A beyond the square part are Q times those of R. Source: Walter and Lehmann, Algorithmic
+    differentiation of linear algebra functions, 2010."""
     from stride import linalg, triu
 
     k, n = q.shape[-1], r.shape[-1]
@@ -81,8 +82,9 @@ def qr(q: Array, r: Array, by_q: Cotangent, by_r: Cotangent) -> Array:
 
 
 def svd(u: Array, s: Array, vh: Array, by_u: Cotangent, by_s: Cotangent, by_vh: Cotangent) -> Array:
-    """Of A = U S V^H with as many columns of U and V as singular values: Townsend, Differentiating the singular value
-    decomposition, 2016. A phase of U's columns that dA would turn is turned in U, not in V."""
+    """Gradient of A = U S V^H, where U and V have as many columns as there are singular values. A phase that
+    dA changes is changed in U, not in V. Source: Townsend, Differentiating the singular value decomposition,
+    2016."""
     k = s.shape[-1]
     inner = _creation.zeros((*s.shape, k), dtype=u.dtype)
     outside = _creation.zeros((*s.shape[:-1], u.shape[-2], vh.shape[-1]), dtype=u.dtype)

@@ -44,7 +44,7 @@ class _WithOld(tuple):
 
 
 class _Call:
-    """One operation with what it was given."""
+    """One operation with its inputs."""
 
     def __init__(self, operation, message, by_path, arrays, tracked, results, old, bodies):
         self.bodies = bodies

@@ -18,22 +18,26 @@ if TYPE_CHECKING:
     from stride._elements import HostCopy
     from stride._parts import Part
 
-# Longest chain recorded before it is sent: the grammar of expressions ends at 100 levels, and the device should not wait for the program.
+# Longest chain that is recorded before it is sent: expressions have at most 100 levels, and the device should
+# not idle.
 MAX_WEIGHT = 64
-# Of one kernel: the daemon's limit for input arrays and the result together is 64 (numbers have one of their own, which a chain of MAX_WEIGHT cannot
-# reach).
+# Input arrays of one kernel: the daemon's limit is 64 with the result. The limit of numbers is separate, and
+# a chain of MAX_WEIGHT cannot reach it.
 _MAX_ARRAYS = 63
-# Work from which on what is never fused into its readers is sent as soon as it is recorded (`record`), in bytes that a device moves: some 25 us of an H100,
-# which is what a message costs, so that the device is not left waiting for the next one.
+# Work, in bytes that a device moves, from which an operation that never fuses into its readers is sent when
+# it is recorded (`record`). An H100 takes about 25 us for it, the cost of a message, so that the device does
+# not idle.
 LONG_BYTES = 64 << 20
-# A product and its sum in float32 take as long as so many bytes of device memory: 67 TFLOP/s and 4.8 TB/s, by NVIDIA's data sheet of the H200.
+# Bytes of device memory that take as long as a multiply-add in float32: 67 TFLOP/s and 4.8 TB/s, by NVIDIA's
+# data sheet of the H200.
 _BYTES_PER_PRODUCT = 2 * 4.8 / 67
-# A sum to one element is not sent early below this: its number then comes back with the command, without a handle and a
-# Fetch, which saves more than the time by which the device begins sooner.
+# A reduction to one element is not sent early below this size: its number then returns with the command,
+# without a handle and a Fetch, which saves more than an earlier start.
 _LONG_SUM_BYTES = 1 << 30
-# Up to here elements travel within the command that reads or makes them, which the daemon copies at once.
+# Up to this size elements travel within the command that reads or makes them, and the daemon copies them at
+# once.
 INLINE_BYTES = 16 << 10
-# Commands that a value of the host travels with, before it is uploaded for those to come.
+# Number of commands that carry a value of the host before it is uploaded for later ones.
 _MAX_INLINE_USES = 2
 # Launches of several codes, and other serialised commands, travel as one piece up to this size.
 _MAX_LAUNCH_BYTES = 256 << 10
@@ -47,12 +51,13 @@ _MAX_REPEATED_WEIGHT = 2
 
 
 class Buffer:
-    """What views share: how many values stand on it, how often it was written, the array that views were made of
-    first (a weak reference), and the copy on the host that its elements are read from and written to (`_elements.py`).
-    `touches` counts reads and writes of single elements without a copy. `is_shared`: others see the elements by a
-    name, so that the host keeps none of them. `loans`: mappings of its memory (`_mapping.py`), which is not written
-    until they end. `parts`: the parts of the elements that have arrays of their own (`_parts.py`). `is_local`: a loop
-    of the host uses the elements, so that small operations on them are the host's (`_local.py`)."""
+    """State that an array shares with its views: the number of values, the number of writes, the array that
+    views were first made of (a weak reference), and the copy of elements on the host (`_elements.py`).
+    `touches` counts reads and writes of single elements without a copy. `is_shared`: other clients use the
+    elements by a name, so that the host caches none. `loans`: mappings of its memory (`_mapping.py`), which
+    is not written until they end. `parts`: parts of the elements that have separate arrays (`_parts.py`).
+    `is_local`: a loop on the host uses the elements, so that the host computes small operations on them
+    (`_local.py`)."""
 
     __slots__ = ("num_nodes", "version", "owner", "copy", "touches", "is_shared", "loans", "parts", "is_local")
 
@@ -68,15 +73,15 @@ class Buffer:
         self.is_local = False
 
     def end_copy(self) -> None:
-        """The elements change elsewhere, or others are read: the copy is not to be used any more."""
+        """Ends the copy, because the elements change elsewhere or others are read."""
         copy, self.copy = self.copy, None
         if copy is not None:
             copy.end()
 
 
 class FrozenStrides(tuple):
-    """Strides of read-only arrays and their views: broadcast arrays, where one element stands in several places, and
-    arrays that are views in NumPy and may be copies here, so that a write would be lost."""
+    """Strides of read-only arrays and their views: broadcast arrays, whose elements repeat, and arrays that
+    are views in NumPy but may be copies here, so that a write would be lost."""
 
     __slots__ = ()
 
@@ -97,7 +102,7 @@ class PartStrides(tuple):
 
 
 def strides_of_view(node: "Node", strides) -> tuple:
-    """The strides of a view, which is as writable as the value that it is of."""
+    """The strides of a view, which is writable if its base is."""
     kind = type(node.strides)
     if kind is FrozenStrides:
         return FrozenStrides(strides)
@@ -107,7 +112,7 @@ def strides_of_view(node: "Node", strides) -> tuple:
 
 
 def passed_on(node: "Node") -> None:
-    """`node` was written: so are the array that it is a part of, and its own parts."""
+    """Passes a write of `node` on to the array that it is a part of, and to its own parts."""
     if type(node.strides) is PartStrides:
         node.strides.part.pass_on()
     buffer = node.buffer
@@ -157,15 +162,16 @@ class Number:
         return scalar
 
 
-# Fills in the operation(s) that compute a node: (flush, node, operands). Operands are pb.Operand, one for each input.
+# Adds the operations that compute a node: (flush, node, operands). Operands are pb.Operand, one for each
+# input.
 Build = Callable[["Flush", "Node", list], None]
 
 
 class Prepared:
-    """In place of a Build, where all inputs are nodes: `operation` has its fields but for the inputs. The fields
-    `inputs` of the message of its `kind` take these, and the repeated field `rest` those that are left. Made once for
-    all operations that differ in nothing else, and never changed. `computes`: a reduction that may compute its
-    input's elements as it reads them, in place of reading an array of them."""
+    """Takes the place of a Build if all inputs are nodes. `operation` has all fields except the inputs, which
+    go to the fields `inputs` of the message of its `kind`, and the remaining ones to the repeated field
+    `rest`. Immutable, and shared by all operations with equal fields. `computes`: a reduction that may
+    compute its input's elements as it reads them, in place of reading an array of them."""
 
     __slots__ = ("operation", "kind", "inputs", "rest", "computes", "template", "_tags", "_rest_tag")
 
@@ -197,9 +203,9 @@ class Prepared:
 
 
 class View(NamedTuple):
-    """In place of a Build, for a view of the one input. A step is the name of a field of pb.View.Step and its values:
-    ("slice", axis, start, stop, step), ("index", axis, place), or ("transpose" | "reshape" | "broadcast", axes or
-    extents). Views of views that were not sent are one command."""
+    """Takes the place of a Build for a view of its one input. A step is the name of a field of pb.View.Step
+    and its values: ("slice", axis, start, stop, step), ("index", axis, place), or ("transpose" | "reshape" |
+    "broadcast", axes or extents). Unsent views of views become one command."""
 
     steps: Tuple[tuple, ...]
 
@@ -251,26 +257,28 @@ def _encoded_steps(views: Tuple[View, ...]) -> bytes:
 
 
 class Assembly(NamedTuple):
-    """In place of a Build, for a new array that is filled part by part: each input, a Number for all elements of a part
-    as well, goes into a view of the result. Where parts overlap, the later one counts. `is_zeroed`: what no part covers
-    is 0; else the parts cover all."""
+    """Takes the place of a Build for a new array that is filled part by part: each input, or a Number for all
+    elements of a part, is written into a view of the result. Where parts overlap the later one counts.
+    `is_zeroed`: elements outside all parts are 0; else the parts cover all elements."""
 
     parts: Tuple[View, ...]
     is_zeroed: bool = False
 
 
 class Node:
-    """One value. Deferred while `op` is set; sent once `handle` is; on the host when `host` is and its buffer was not written since.
+    """One value. Deferred while `op` is set; sent once `handle` is set; on the host while `host` is set and
+    its buffer has not been written since.
 
-    A thread that records or flushes holds no lock but the session's; a node is used by one thread at a time, as NumPy's
-    arrays are.
-    `weight`: of a deferred value, the commands that are fused at most.
-    `offset`, in elements from where its buffer begins, is set on views alone, and where it is not 0.
-    `num_inline`, the commands that the elements of a value of the host travelled within, is set once there are any.
-    `count`, how many elements are not zero and the version of the buffer then, is set once that was asked for."""
+    A thread that records or flushes holds only the session's lock; one thread at a time uses a node, as with
+    NumPy's arrays. `weight`: the largest number of commands fused with a deferred value. `offset`: elements
+    from the start of the buffer; set on views if it is not 0. `num_inline`: the number of commands that
+    carried the elements of a host value; set once there are any. `count`: the number of nonzero elements and
+    the buffer's version at that time; set after the first request."""
 
-    __slots__ = ("session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin", "host",
-                 "host_version", "buffer", "device", "offset", "num_inline", "count", "__weakref__")
+    __slots__ = (
+        "session", "shape", "dtype", "strides", "op", "inputs", "handle", "held", "uses", "weight", "origin",
+        "host", "host_version", "buffer", "device", "offset", "num_inline", "count", "__weakref__",
+    )
 
     def __init__(self, session, shape, dtype, op: Union[str, Build, Prepared, View, Assembly, None], inputs: tuple,
                  origin):
@@ -287,7 +295,7 @@ class Node:
         self.host: Optional[np.ndarray] = None
         self.host_version = 0
         self.buffer: Optional[Buffer] = None
-        self.device = session.device  # where it was asked to be; empty: where it is computed or used
+        self.device = session.device  # the requested device; empty: any
         weight = 1
         for node in inputs:
             if type(node) is Node:
@@ -309,7 +317,7 @@ class Node:
         return self.op is not None
 
     def cached(self) -> Optional[np.ndarray]:
-        """The elements, when the host has them as they are."""
+        """The elements, if the host has their current values."""
         buffer = self.buffer
         if buffer is None or buffer.version == self.host_version and self.host is not None:
             return None if buffer is not None and buffer.is_shared else self.host
@@ -322,7 +330,7 @@ class Node:
         self.host_version = self.buffer.version if self.buffer else 0
 
     def known_count(self) -> Optional[int]:
-        """How many elements are not zero, where that was read since they were written last."""
+        """The number of nonzero elements, if it was read since the last write."""
         version, count = getattr(self, "count", (0, None))
         buffer = self.buffer
         if buffer is None or buffer.version == version and buffer.copy is None and not buffer.is_shared:
@@ -345,7 +353,7 @@ class Node:
         return self
 
     def share_buffer(self, base: "Node", offset: int = 0) -> None:
-        """This is a view of `base` that begins `offset` elements after it."""
+        """Makes this node a view of `base` that begins `offset` elements after it."""
         self.buffer = base.own_buffer()
         self.buffer.num_nodes += 1
         offset += getattr(base, "offset", 0)
@@ -354,11 +362,11 @@ class Node:
 
     @property
     def first_element(self) -> int:
-        """Where its first element is, in elements from where the buffer begins."""
+        """Elements from the start of the buffer to the first element."""
         return getattr(self, "offset", 0)
 
     def written(self) -> None:
-        """The service changes this value in place: what the host knows of it and its views is old."""
+        """The service changes this value in place: invalidates the host's data of it and its views."""
         if self.session._is_trace:
             self.session.check_written(self)
         if self.buffer is None:
@@ -370,7 +378,8 @@ class Node:
                 self.buffer.end_copy()
 
     def returned(self, host: np.ndarray) -> None:
-        """Its elements came back from the command that computed it: the service has it no more than an array that is yet to be uploaded."""
+        """The elements returned with the command that computed them; the service has no array, as for one
+        that is not uploaded yet."""
         self.keep(host)
         self.op = None
         self._let_go_of_inputs()
@@ -390,7 +399,7 @@ class Node:
         self.inputs = ()
 
     def __del__(self):
-        # May run in any thread, at any moment: nothing here takes a lock.
+        # May run in any thread at any moment, so that it must not take a lock.
         buffer = self.buffer
         if buffer is not None:
             buffer.num_nodes -= 1
@@ -404,14 +413,14 @@ class Node:
 
 
 def meet(first, second):
-    """The session of a value made of values of two: while a function is traced, the trace's."""
+    """The session of a value computed from values of two sessions: while a function is traced, the trace."""
     if first is not second and not first._is_trace and not second._is_trace:
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
     return second if second._depth > first._depth else first
 
 
 def defer(session, shape, dtype, op: Union[Build, View], inputs: tuple) -> Node:
-    """A deferred node, of a shape and type that the caller has found out, for what takes a device no time."""
+    """A deferred node of a known shape and type, for an operation that costs a device almost no time."""
     for one in inputs:
         if type(one) is Node and one.session is not session:
             session = meet(session, one.session)
@@ -424,12 +433,13 @@ def record(
     session, shape, dtype, op: Union[Build, Prepared, Assembly], inputs: tuple, depth: int = 0, picks: bool = False,
     host: Optional[Callable] = None,
 ) -> Node:
-    """As `defer`, for operations that take time and are never fused into their readers. A long one is sent at once, so
-    that the device works while the program goes on.
+    """As `defer`, for operations that take time and never fuse into their readers. A long one is sent at
+    once, so that the device works while the program continues.
 
-    `depth`: products summed for each element of the result, where to compute them may take longer than to move inputs
-    and result. `picks`: no more elements of the first input are read than the result has. `host`: the same function of
-    NumPy's arrays and numbers, for inputs of a loop of the host (`_local.py`); its result is new memory."""
+    `depth`: products summed per element of the result, if computing may take longer than moving inputs and
+    result. `picks`: reads at most as many elements of the first input as the result has. `host`: the same
+    function for NumPy's arrays and numbers, for inputs of a loop on the host (`_local.py`); it returns new
+    memory."""
     size = num_elements = prod(shape)
     has_local = False
     for one in inputs:
@@ -454,8 +464,8 @@ def record(
 
 
 def record_several(session, results, build, inputs: tuple, num_products: int = 0) -> List[Node]:
-    """Nodes for an operation with several results, (shape, dtype) each. `build(flush, operands, handles, origin)` adds the command. Sent at once
-    where `record` would; `num_products`: of the whole operation."""
+    """Nodes for an operation with several results, (shape, dtype) each. `build(flush, operands, handles,
+    origin)` adds the command. Sends at once where `record` would. `num_products`: of the whole operation."""
     group: List[weakref.ref] = []
 
     def build_group(flush, node, operands):
@@ -479,7 +489,7 @@ def record_several(session, results, build, inputs: tuple, num_products: int = 0
 
 
 def _send_if_long(moved, num_products: int) -> None:
-    """Sends the first of the nodes (and numbers) that it reads or writes where that is worth a message."""
+    """Sends the first node among those that an operation reads or writes, if it is worth a message."""
     node = moved[0]
     num_bytes = sum(one.nbytes for one in moved if type(one) is Node)
     if num_products * _BYTES_PER_PRODUCT < LONG_BYTES and num_bytes < LONG_BYTES:
@@ -491,8 +501,8 @@ def _send_if_long(moved, num_products: int) -> None:
 
 
 def _is_returned(node: Node) -> bool:
-    """Whether a read may have the elements with the command that computes them. Others that are recorded and read them
-    need a handle, unless there is one element, which is cheap to send again."""
+    """Whether a read may return the elements with the command that computes them. Other recorded readers need
+    a handle, unless there is one element, which is cheap to send again."""
     if node.buffer is not None:
         return False
     size = prod(node.shape)
@@ -507,8 +517,9 @@ def _computes(node: Node) -> bool:
 
 
 def _parts_long_expression(node: Node) -> bool:
-    """Whether to compute `node` now would write out, for the array that holds it, a long elementwise value below its inputs: it is fused, if the array is gone
-    by the time of a read, as those of a function's local variables are."""
+    """Whether computing `node` now would materialise a long elementwise value below its inputs, for the array
+    that holds it. That value is fused if the array is deleted before a read, as a function's local variables
+    are."""
     below = {node} if _computes(node) else {one for one in node.inputs if type(one) is Node}
     seen = set(below)
     while below:
@@ -551,13 +562,17 @@ def elementwise(name: str, inputs: tuple) -> Node:
                 shape = _inference.broadcast(shape, one.shape)
         else:
             kind = one.type
-            if kind is int and not 0 <= one.value < 128:  # others fit every type
+            if kind is int and not 0 <= one.value < 128:  # any other number fits every type
                 has_integers = True
             types.append(kind)
     if session._weak:
         return _weakly(name, inputs, types, session, shape)
     loop, dtype = _inference.elementwise(name, *types)
-    if has_local and check_floats is None and (made := _local.elementwise(session, name, inputs, shape, dtype)) is not None:
+    if (
+        has_local
+        and check_floats is None
+        and (made := _local.elementwise(session, name, inputs, shape, dtype)) is not None
+    ):
         return made
     if has_integers:
         inputs = tuple(
@@ -606,14 +621,21 @@ def _converted(node: Node, dtype: np.dtype) -> Node:
 
 
 def floor_divide(inputs: tuple) -> Node:
-    """The standard's, which differs from NumPy's where one side alone is infinite: that is the quotient, not NaN or -1."""
+    """The array API's floor_divide. It differs from NumPy's where one operand is infinite: the result is the
+    quotient, not NaN or -1."""
     left, right = inputs
     types = [one.dtype if type(one) is Node else one.type for one in inputs]
     quotient = elementwise("floor_divide", inputs)
     if quotient.dtype.kind != "f":
         return quotient
-    infinite = [_inference.is_infinite(one.value) if type(one) is Number else elementwise("isinf", (one,)) if types[i].kind == "f" else False
-                for i, one in enumerate(inputs)]
+    infinite = [
+        (
+            _inference.is_infinite(one.value)
+            if type(one) is Number
+            else elementwise("isinf", (one,)) if types[i].kind == "f" else False
+        )
+        for i, one in enumerate(inputs)
+    ]
     first, second = infinite
     if type(first) is bool and type(second) is bool:
         if first == second:
@@ -637,12 +659,12 @@ def _fitting(name: str, number: Number, loop: np.dtype) -> Number:
         if name in _COMPARISONS and not -(2**63) <= value < 2**64:
             return Number(
                 float("inf") if value > 0 else float("-inf")
-            )  # which compares with each integer as the value does
+            )  # compares with each integer as the value does
         check_range(name, value, loop)
     elif loop.kind == "b":
         check_range(name, value, np.dtype(np.int64))
     elif not -(2**63) <= value < 2**64:
-        return Number(float(value))  # no integer of the wire
+        return Number(float(value))  # outside the integers of the wire format
     return number
 
 
@@ -661,7 +683,7 @@ def _check_exponent(exponent: Union["Node", Number]) -> None:
         host = exponent.cached()
         if host is None:
             if exponent.session._is_trace:
-                return  # nothing can be read there
+                return  # values cannot be read there
             from stride import _array, _reductions
 
             was_held = exponent.held
@@ -712,7 +734,8 @@ def isolated(session) -> Iterator[None]:
 
 
 def check_isolated(node: Node) -> None:
-    """Raises for a write that a branch would make whether or not it is taken, and for one into memory that is mapped."""
+    """Raises for a write in a branch, which would happen whether or not the branch is taken, and for a write
+    into mapped memory."""
     if node.buffer is not None and node.buffer.loans:
         from stride import _mapping
 
@@ -726,9 +749,9 @@ def check_isolated(node: Node) -> None:
 
 
 def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
-    """Sends the operation `make(flush)`, whose output is the array of `node`, after everything recorded, which reads
-    the old elements. Writes that follow one another soon travel together, as launches do. The next read reports its
-    errors; the caller has checked shapes and types."""
+    """Sends all recorded operations, which read the old elements, then the operation `make(flush)`, whose
+    output is the array of `node`. Writes in quick succession share a message, as launches do. The next read
+    reports its errors; the caller has checked shapes and types."""
     session, origin = node.session, caller()
     check_isolated(node)
 
@@ -743,7 +766,7 @@ def write_in_place(node: Node, make: Callable[["Flush"], pb.Operation]) -> None:
         node.written()  # with the lock: another thread's write into a copy on the host is repeated
 
     session._launch(add)
-    node.origin = origin  # of what its next read may raise
+    node.origin = origin  # origin of an error that its next read may raise
     passed_on(node)
 
 
@@ -753,7 +776,7 @@ def spec_of(node: Node) -> array_pb2.ArraySpec:
 
 @functools.lru_cache(maxsize=1024)
 def _empty(data_type: int, shape: Tuple[int, ...], is_zeroed: bool) -> "Prepared":
-    """A new array, of zeros or of any elements."""
+    """A new array, zeroed or uninitialised."""
     spec = array_pb2.ArraySpec(data_type=data_type, shape=shape)
     creation = pb.Creation(fill=pb.Creation.Fill(spec=spec)) if is_zeroed else \
         pb.Creation(empty=pb.Creation.Empty(spec=spec))
@@ -761,37 +784,37 @@ def _empty(data_type: int, shape: Tuple[int, ...], is_zeroed: bool) -> "Prepared
 
 
 class Flush:
-    """One pass that makes commands of nodes, in an order in which each finds its inputs. The session's lock is held."""
+    """One pass that makes commands of nodes, inputs first. Caller holds the session's lock."""
 
     def __init__(self, session):
         self.session = session
-        # What is sent is this message itself: each copy of a command costs more than to write it.
+        # The message that is sent: copying a command costs more than writing it.
         self.request = compute_service_pb2.ExecuteRequest()
         self.commands = self.request.commands
         self.notes = {}
-        # The last that `begin` added: how many there were with it, the handle that it makes, its output and its note.
+        # The last command of `begin`: the number of commands up to it, its handle, its output and its note.
         self._begun: tuple = (0, 0, None, None)
         self._scratch: List[int] = []
         self.pieces: List[Piece] = []  # commands before those of the request, serialised
-        # Serialised commands that follow the pieces and one another, their bytes, and for each kernel's code among them
-        # the place of the launch that has it: they travel in one message.
+        # Serialised commands after the pieces, their bytes, and for each kernel's code the position of the
+        # launch that has it. They travel in one message.
         self._serialised: List[bytes] = []
         self._serialised_bytes = 0
         self._code_places: Dict[bytes, int] = {}
         # Whether operations are added as messages: a trace keeps these, and a read changes the last.
         self._as_messages = session._is_trace
         self.num_launches = 0
-        self.is_urgent = False  # has a command that others are not waited for with
+        self.is_urgent = False  # has a command that must not be held
         self.has_long = False  # has an operation that keeps the device at work
-        # In front: the arrays to come may have the memory of those that are gone.
+        # First, so that new arrays may reuse the memory of deleted ones.
         self._release([])
 
     def __bool__(self) -> bool:
-        """Whether there is something to send."""
+        """True if there are commands to send."""
         return bool(self.pieces or self._serialised or self.commands)
 
     def seal(self) -> None:
-        """Serialises the commands so far: others follow them as bytes."""
+        """Serialises the commands so far; later ones follow as bytes."""
         self._end_serialised()
         if self.commands:
             self.pieces += cut(self.request)
@@ -802,8 +825,9 @@ class Flush:
     def begin(
         self, handle: int, origin, prepared: Optional[pb.Operation] = None, existing: bool = False
     ) -> pb.Operation:
-        """Adds a command, as a message, that makes `handle`, or with `existing` writes into it. The caller fills in its
-        kind, which is no view, and does nothing then that may fail: what there is is sent. `prepared` is copied."""
+        """Adds a command, as a message, that makes `handle`, or with `existing` writes into it. The caller
+        sets its kind, which is not a view, and must not fail after that, because the command is sent in any
+        case. `prepared` is copied."""
         session, commands = self.session, self.commands
         command_id = session._next_id()
         command = commands.add()
@@ -857,7 +881,7 @@ class Flush:
         self.notes[command_id] = Note(None, origin, command)
 
     def ask(self, content: bytes, answer) -> None:
-        """Adds a command that is no operation, serialised but for its id, whose answer is waited for."""
+        """Adds a command other than an operation, serialised without its id, and awaits its answer."""
         command_id = self.session._next_id()
         self._add_serialised(_encoding.command(command_id, content))
         self.notes[command_id] = Note(answer)
@@ -884,7 +908,7 @@ class Flush:
 
     def add_launch(self, template: "_encoding.LaunchTemplate", arguments: bytes, origin, launch, written) -> None:
         """Adds a launch with these serialised arguments. `launch`, `written`: as of `add`; `written` names all arrays
-        that it has. No `launch`: it is known that the kernel was launched before."""
+        that it has. No `launch`: the kernel is known to have been launched before."""
         session = self.session
         if session._is_trace:
             request = compute_service_pb2.ExecuteRequest.FromString(template.command(0, arguments, False, 0))
@@ -927,10 +951,10 @@ class Flush:
             not any(output.HasField("sharding") for output in operation.outputs)
 
     def read(self, node: Node, answer) -> None:
-        """Adds the command that answers with the elements. A few come back from the command that computes them, if it
-        was not sent yet: a worker writes them where the daemon reads them, and they need no handle, no place on the
-        device and no fetch. The value stays deferred until they are there, so that it can be read again after an
-        error."""
+        """Adds the command that answers with the elements. A few elements return with the command that
+        computes them, if it is unsent: the worker writes them to memory that the daemon reads, without a
+        handle, device memory or a fetch. The value stays deferred until they arrive, so that it can be read
+        again after an error."""
         session = self.session
         if node.op is not None and _is_returned(node) and node.session is session and node.device == session.device:
             handle = self.session._next_id()
@@ -946,7 +970,7 @@ class Flush:
         self.fetch(self.materialise(node), answer)
 
     def _return(self, handle: int, answer) -> bool:
-        """Whether the last command alone makes this array, and now returns it."""
+        """Makes the last command return this array, if that command alone makes it. True on success."""
         if not self.commands:
             return False
         count, begun, output, note = self._begun
@@ -978,8 +1002,8 @@ class Flush:
         return result
 
     def note_long(self) -> None:
-        """Counts the last operation among the launches, as one that takes the device some time. Operations after it may
-        have the memory of arrays that are gone."""
+        """Counts the last operation as a launch, because it keeps the device busy. Later operations may reuse
+        the memory of deleted arrays."""
         self.num_launches += 1
         self.has_long = True
         self._release([])
@@ -990,7 +1014,8 @@ class Flush:
         self._end_serialised()
 
     def take(self) -> Tuple[compute_service_pb2.ExecuteRequest, Dict[int, Note], List[Piece]]:
-        """What is to be sent after `finish`, for CommandStream.send. The flush is empty then and may go on."""
+        """Removes and returns the commands after `finish`, for CommandStream.send. The flush is then empty
+        and reusable."""
         taken = self.request, self.notes, self.pieces
         self.request = compute_service_pb2.ExecuteRequest()
         self.commands = self.request.commands
@@ -1018,7 +1043,7 @@ class Flush:
         return pb.Operand(handle=self.materialise(one))
 
     def materialise(self, node: Node) -> int:
-        """The handle of a node, which is computed by a command of its own unless it has been."""
+        """The handle of a node. Adds a command that computes it unless there is one."""
         if node.session is not self.session:
             return self.session._foreign(node)
         if node.handle:
@@ -1065,15 +1090,15 @@ class Flush:
             raise
 
     def _only_reduced(self, root: Node) -> bool:
-        """Whether a reduction of `root` computes its elements: it is an expression that nothing else reads and one
-        kernel takes. The daemon fuses traced operations."""
+        """Whether a reduction of `root` computes its elements: `root` is an expression that has no other
+        reader and fits one kernel. The daemon fuses traced operations."""
         if type(root.op) is not str or root.held or root.uses > 1 or root.buffer is not None:
             return False
         session = self.session
         return root.session is session and not session._is_trace and self._num_arrays(root, root) <= _MAX_ARRAYS
 
     def _num_arrays(self, node: Node, root: Node) -> int:
-        """Arrays that what is fused with `root` reads below `node`, with repetitions."""
+        """Arrays that the expression of `root` reads below `node`, with repetitions."""
         return sum(
             self._num_arrays(one, root) if self._fuses(one, root) else 1 for one in node.inputs if type(one) is Node
         )
@@ -1098,11 +1123,11 @@ class Flush:
             for source, part in zip(sources, op.parts):
                 self._fill_part(source, self.view(handle, part, origin), origin)
         except BaseException:
-            self._scratch.append(handle)  # what there is of it is sent, and of no use
+            self._scratch.append(handle)  # already sent in part, and of no use
             raise
 
     def make_empty(self, node: Node, handle: int, is_zeroed: bool = False) -> None:
-        """Makes an array like `node`, whose elements others write."""
+        """Makes an array like `node` for later commands to write."""
         made = _empty(_dtypes.NUMBERS[node.dtype], node.shape, is_zeroed)
         if self._as_messages:
             self.begin(handle, node.origin, made.operation)
@@ -1122,14 +1147,15 @@ class Flush:
         self.encode(_encoding.COPY, _encoding.COPY_INPUT + operand, target, origin, True)
 
     def _fill_part(self, source: Union[Node, Number, int], view: int, origin) -> None:
-        """Writes a value into a view: an elementwise one, which is computed there, a number, or an array by handle."""
+        """Writes a value into a view: an elementwise value, which is computed in place, a number, or an array
+        by handle."""
         if type(source) is Node:
             self._elementwise(source, view, True)
         else:
             self.copy_into(source, view, origin)
 
     def _is_made_in_place(self, part: Node, whole: Node) -> bool:
-        """Whether a part of an Assembly is computed where it is to be, since no other value reads it."""
+        """Whether a part of an Assembly is computed in its destination, since it has no other reader."""
         session = self.session
         return (type(part.op) is str and not part.held and part.uses == 1 and part.dtype == whole.dtype
                 and part.session is session and not session._is_trace and not session._has_sharded)
@@ -1163,7 +1189,7 @@ class Flush:
 
     def _inline(self, node: Node) -> Optional[bytes]:
         """An Operand with the elements of a small value of the host, which travel within the command that reads them.
-        None where there is a handle or is to be one: the value was read often enough, or is more than that."""
+        None if the value has or needs a handle: it was read often enough, or is too large."""
         if node.handle or node.op is not None or node.host is None or self.session._is_trace:
             return None
         num_inline = getattr(node, "num_inline", 0)
@@ -1179,7 +1205,7 @@ class Flush:
     def _elementwise(self, node: Node, handle: int, existing: bool = False) -> None:
         """`existing`: the array of the handle is overwritten."""
         for one in node.inputs:
-            if type(one) is Node and one.op is not None:  # else there is nothing to fuse
+            if type(one) is Node and one.op is not None:  # otherwise there is nothing to fuse
                 text, inputs, origins = self._expression(node)
                 if len(inputs) > _MAX_ARRAYS and sum(type(one) is not Number for one in inputs.values()) > _MAX_ARRAYS:
                     self._split(node, node)
@@ -1209,7 +1235,7 @@ class Flush:
         self.encode(_encoding.ufunc_templates[node.op], inputs, handle, node.origin, existing)
 
     def _ufunc(self, node: Node, handle: int, existing: bool) -> None:
-        """A function by itself, as a message."""
+        """A single function, as a message."""
         operands = [
             one.to_proto() if type(one) is Number else self._inline(one) or self.materialise(one)
             for one in node.inputs
@@ -1253,7 +1279,8 @@ class Flush:
         return self._text(node, node, {}, inputs, origins, True), inputs, origins
 
     def _split(self, node: Node, root: Node) -> set:
-        """Materialises parts of what is fused with `root` below `node` until that reads no more arrays than one kernel may: their handles."""
+        """Materialises parts of the expression of `root` below `node` until it reads no more arrays than one
+        kernel may. Returns their handles."""
         parts = []
         for one in node.inputs:
             if type(one) is Node:
@@ -1293,8 +1320,13 @@ class Flush:
 
     @staticmethod
     def _number(number: Number, names, inputs) -> str:
-        """The name of a scalar input; one for equal ones, but zeros have signs, and so have the parts of complex numbers."""
-        key = (number.type, number.value) if number.value and not isinstance(number.value, (complex, np.complexfloating)) else None
+        """The name of a scalar input. Equal scalars share a name; zeros with different signs do not, also as
+        parts of complex numbers."""
+        key = (
+            (number.type, number.value)
+            if number.value and not isinstance(number.value, (complex, np.complexfloating))
+            else None
+        )
         name = names.get(key) if key is not None else None
         if name is None:
             name = f"s{len(inputs)}"

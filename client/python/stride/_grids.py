@@ -176,7 +176,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False):
 
 
 def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, like=None, **kwargs) -> Any:
-    """What a function gives for the places of a grid, which it gets as arrays, one for each axis.
+    """The result of a function of a grid's indices, which it receives as arrays, one for each axis.
 
     Parameters
         function: is called once, with as many arrays as there are axes.

@@ -8,8 +8,8 @@ from stride.v1 import compute_service_pb2
 
 
 class GrpcConnection:
-    """As LocalConnection, except that its messages are written by a thread of gRPC's, and that a thread of its own always reads: gRPC cannot stop waiting
-    for an answer."""
+    """As LocalConnection, except that a thread of gRPC writes its messages, and a dedicated thread always
+    reads: gRPC cannot stop waiting for an answer."""
 
     transport = "grpc"
     has_own_reader = True

@@ -1,4 +1,4 @@
-"""Threads that help the one that calls to move bytes."""
+"""Threads that move bytes for a calling thread."""
 
 import queue
 import threading
@@ -11,17 +11,20 @@ _LOOK_SECONDS = 0.001
 
 
 class Helpers:
-    """Threads that wait for something to do, each at a queue of its own: all wake at once, and none for another. Belongs to one session; any thread may
-    call, and who finds them busy does all himself."""
+    """Worker threads, each with its own queue, so that all wake at once. Belongs to one session; any thread
+    may call. A caller that finds them busy does all the work itself."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self._queues: List[queue.SimpleQueue] = []
 
-    def run(self, work: Callable[[Caller, Iterator[Part]], None], callers: Sequence[Caller], parts: Sequence[Part]) -> None:
-        """Calls `work(caller, parts)` for the first caller here and for each other in a helper; all take parts from the same iterator, so that who comes late
-        finds less to do, or nothing. Returns when nobody is at work any more, also after an interrupt, unless there comes a second one. After an exception
-        of one nobody takes another part; it is raised here, this thread's own first."""
+    def run(
+        self, work: Callable[[Caller, Iterator[Part]], None], callers: Sequence[Caller], parts: Sequence[Part]
+    ) -> None:
+        """Calls `work(caller, parts)`: for the first caller in this thread, for each other one in a helper.
+        All take parts from one iterator, so that a late helper takes fewer or none. Returns when no thread
+        works any more, also after one interrupt, but not after a second. After an exception no thread takes
+        another part; the exception is raised here, this thread's own first."""
         left = iter(parts)
         if len(callers) == 1:
             work(callers[0], left)
@@ -45,11 +48,11 @@ class Helpers:
             for waiting, caller in zip(self._waiting(len(callers) - 1), callers[1:]):
                 waiting.put((help_, caller))
             work(callers[0], left)
-            while len(ended) < len(begun):  # who begins from now on finds nothing
+            while len(ended) < len(begun):  # a helper that begins now finds no parts
                 bell.get()
         except BaseException:
             _exhaust(left)
-            while len(ended) < len(begun):  # an interrupt may have taken a bell
+            while len(ended) < len(begun):  # an interrupt may have lost a wake-up
                 time.sleep(_LOOK_SECONDS)
             raise
         if failures:
@@ -65,7 +68,7 @@ class Helpers:
         return self._queues
 
     def close(self) -> None:
-        """The threads end, once they have nothing to do."""
+        """Ends the threads once they are idle."""
         with self._lock:
             queues, self._queues = self._queues, []
         for waiting in queues:
@@ -78,7 +81,7 @@ def _wait(waiting: queue.SimpleQueue) -> None:
     while (job := waiting.get()) is not None:
         function, caller = job
         function(caller)
-        del job, function, caller  # what they hold is not kept until the next
+        del job, function, caller  # releases their references before the next job
 
 
 def _exhaust(parts: Iterator) -> None:

@@ -1,9 +1,9 @@
 """Small arrays of a loop of the host, without nodes: results that NumPy computed, and views of arrays with a copy.
 
-`_local.py` says which operations are the host's. Here are their short ways, for operands whose classes tell that their
-elements are here: a **HostArray** is a result, whose memory nothing else has; a **LocalView** is a view of a LocalArray
-(`_elements.py`) and reads and writes the memory of its copy. Both are Arrays with a node as soon as something asks for
-that. Until then a LocalView counts among the values of its buffer."""
+`_local.py` decides which operations the host computes. This module has fast paths for operands whose class
+implies that their elements are on the host. A **HostArray** is a result with memory of its own. A
+**LocalView** is a view of a LocalArray (`_elements.py`) and uses the memory of its copy. Both become Arrays
+with a node at the first access to the node. Until then a LocalView counts among the values of its buffer."""
 
 import math
 import operator
@@ -25,7 +25,7 @@ _MAX = _local.MAX_BYTES
 
 
 class OnHost:
-    """The part that the two classes share. `_host`: the elements."""
+    """The base of the two classes. `_host`: the elements."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class HostArray(OnHost, Array):
     def _node(self) -> Node:  # type: ignore[override]
         session, device = self._home  # type: ignore[attr-defined]
         host = self._host  # type: ignore[attr-defined]
-        host.setflags(write=False)  # from here on the node's
+        host.setflags(write=False)  # the node owns it from now on
         node = Node(session, host.shape, _dtypes.dtype_of(host.dtype), None, (), caller())
         node.device, node.host = device, host
         node.buffer = Buffer()
@@ -148,7 +148,7 @@ def _for_reading(host: np.ndarray) -> np.ndarray:
 
 
 def values_of(one: Any) -> Any:
-    """The elements of an operand that are here: a number, or NumPy's array; None for others."""
+    """The elements of an operand on the host: a number, or NumPy's array; None for others."""
     kind = type(one)
     if kind is Element or kind is HostArray:
         return one._host
@@ -167,7 +167,7 @@ def values_of(one: Any) -> Any:
 
 
 def array_of(value: Any, home: tuple) -> Optional[Array]:
-    """The array of a result of NumPy's, whose memory nothing else has."""
+    """The array of NumPy's result, whose memory it owns."""
     if type(value) is _ndarray:
         if not value.ndim:
             value = value[()]
@@ -207,7 +207,7 @@ def home_of(inputs) -> Optional[tuple]:
 
 
 def call(function: Callable, inputs, home: Optional[tuple] = None) -> Optional[Array]:
-    """A function of NumPy's of operands that are here; None where the operation is for the service."""
+    """A function of operands on the host, by NumPy; None if the service must compute."""
     values = []
     for one in inputs:
         value = values_of(one)
@@ -235,7 +235,7 @@ _PLAIN = frozenset((int, slice, type(Ellipsis), type(None)))
 
 
 def _host_key(key: Any) -> Any:
-    """An index as NumPy takes it; NotImplemented where it is for the general path."""
+    """An index as NumPy takes it; NotImplemented for the general path."""
     kind = type(key)
     if kind is int or kind is slice or _elements._is_plain(key):
         return key
@@ -303,7 +303,7 @@ def view_of(array: Any, key: Any, host: np.ndarray) -> Array:
 
 
 def _assigned(host: np.ndarray, key: Any, value: Any, home: tuple) -> bool:
-    """Whether NumPy has assigned; else the general path does, or refuses to."""
+    """Assigns by NumPy if possible. False: the general path assigns, or refuses."""
     given = values_of(value)
     if given is None:
         if type(value) not in (list, tuple, _ndarray):
@@ -415,7 +415,7 @@ _SUMMED = frozenset(np.dtype(one) for one in ("f8", "c16", "i8", "u8"))
 
 
 def reduced(name: str, array: Any, axis: Any = None) -> Optional[Array]:
-    """A reduction of an OnHost or LocalArray; None where it is for the general path."""
+    """A reduction of an OnHost or LocalArray; None for the general path."""
     if type(axis) is tuple and len(axis) == 1:
         axis = axis[0]
     if axis is not None and type(axis) is not int:
@@ -443,7 +443,7 @@ def _norm(host: np.ndarray, axis: Optional[int]) -> Any:
 
 
 def product(function: Callable, left: Any, right: Any) -> Optional[Array]:
-    """A product of vectors and matrices that are here."""
+    """A product of vectors and matrices on the host."""
     one, other = values_of(left), values_of(right)
     if type(one) is not _ndarray or type(other) is not _ndarray:
         return None

@@ -22,7 +22,7 @@ _LOCAL = frozenset((LocalArray, LocalView, HostArray, Element))
 _PLAIN = NUMBERS | {str, type(None), slice, type(Ellipsis), type, np.dtype}
 _MAX_BYTES = _local.MAX_BYTES
 _MAX_ELEMENTS = _MAX_BYTES // 8
-# Steps that NumPy takes for one call, about, and the extent of a matrix that is decomposed.
+# Approximate steps of NumPy for one call, and the largest extent of a matrix to decompose.
 _MAX_WORK, _MAX_EXTENT = 1 << 17, 64
 _MAX_ARRAYS = 64
 # Sums of narrower types are rounded otherwise by the service.
@@ -43,7 +43,7 @@ class _NotHere(Exception):
     """The service is to compute."""
 
 
-# --- what NumPy makes ---
+# --- arrays that NumPy makes ---
 
 
 def _shape_of(shape: Any) -> int:
@@ -207,7 +207,7 @@ def _values(one: Any, arrays: List[Array], any_type: bool) -> Any:
 
 
 def _wrapped(value: Any, home: tuple, given: List[Any]) -> Any:
-    """NumPy's result in arrays with memory of their own."""
+    """NumPy's result in arrays that own their memory."""
     kind = type(value)
     if kind is bool:
         return value

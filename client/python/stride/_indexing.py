@@ -231,7 +231,7 @@ class _ByArrays:
         for one in keys:
             is_array = _is_array(one)
             if one is Ellipsis:
-                pass  # of no axes
+                pass  # stands for no axes
             elif is_array:
                 groups += not previous_is_array
                 if isinstance(one, Array) and one.dtype.kind == "b" and not one.ndim:
@@ -339,7 +339,8 @@ def _is_lone_index(array: Array, key) -> bool:
 
 
 def _element(view: Node) -> Array:
-    """An element by integers alone is its value, not a view, as NumPy's scalars are: later assignments do not change it."""
+    """An element by integers alone is its value, not a view, as NumPy's scalars are: later assignments do not
+    change it."""
     from stride import _elementwise
 
     host = view.cached()

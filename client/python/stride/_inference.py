@@ -26,7 +26,9 @@ def broadcast(*shapes: Shape) -> Shape:
         for i, extent in enumerate(shape, rank - len(shape)):
             if extent != 1:
                 if result[i] not in (1, extent):
-                    raise _errors.ShapeMismatch("Shapes do not broadcast: " + ", ".join(map(str, shapes)), reason="SHAPE_MISMATCH")
+                    raise _errors.ShapeMismatch(
+                        "Shapes do not broadcast: " + ", ".join(map(str, shapes)), reason="SHAPE_MISMATCH"
+                    )
                 result[i] = extent
     return tuple(result)
 
@@ -130,7 +132,8 @@ def contiguous_strides(shape: Shape) -> Shape:
 
 
 def reshaped_strides(shape: Shape, strides: Shape, new: Shape):
-    """Strides of a view with the new shape, or None where only a copy has it: old and new axes are matched in runs of equal size."""
+    """Strides of a view with the new shape, or None where only a copy has it: old and new axes are matched in
+    runs of equal size."""
     old = [(n, s) for n, s in zip(shape, strides) if n != 1]
     result = [1] * len(new)
     i = j = 0

@@ -1,4 +1,4 @@
-"""What the namespace says about itself and its types."""
+"""Information about the namespace and its types."""
 
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Tuple
@@ -12,7 +12,8 @@ from stride._session import current_session
 __all__ = ["__array_namespace_info__", "finfo", "iinfo", "isdtype"]
 
 _KINDS = {
-    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f", "complex floating": "c",
+    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
+    "complex floating": "c",
     "numeric": "iufc",
 }
 
@@ -47,7 +48,9 @@ def finfo(type, /) -> FloatInfo:  # noqa: A002
         32
     """
     info = np.finfo(type.dtype if isinstance(type, Array) else type)
-    return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), info.dtype)
+    return FloatInfo(
+        info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), info.dtype
+    )
 
 
 def iinfo(type, /):  # noqa: A002
@@ -122,7 +125,7 @@ class _Info:
 
 
 def __array_namespace_info__() -> _Info:
-    """What the array API standard asks of a namespace: its devices, types and abilities.
+    """The array API standard's description of a namespace: devices, types and capabilities.
 
     Returns
         An object with the methods `capabilities`, `default_device`, `default_dtypes`, `devices` and `dtypes`.

@@ -41,7 +41,7 @@ def _capsule_of(source: Any, kind: int) -> Any:
     stream = 1 if kind in (_dlpack.CUDA, _dlpack.CUDA_MANAGED) else None
     try:
         return source.__dlpack__(stream=stream, max_version=_dlpack.NEWEST)
-    except TypeError:  # of a library that knows no versions
+    except TypeError:  # a library without DLPack versions
         return source.__dlpack__(stream=stream) if stream is not None else source.__dlpack__()
 
 
@@ -117,7 +117,8 @@ def mapped_on_host(array: "Array") -> "MappedArray":
         raise BufferError(f"reading so many elements without a copy needs their memory mapped: {error}") from error
     if mapping.__dlpack_device__()[0] != _dlpack.CPU:
         raise BufferError(
-            f"the elements are on {mapping.device}: ask for memory of that device (x.map_memory(), or dl_device), or copy"
+            f"the elements are on {mapping.device}: ask for memory of that device (x.map_memory(), or "
+            "dl_device), or copy"
         )
     return mapping
 

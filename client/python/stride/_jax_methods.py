@@ -43,7 +43,7 @@ class JaxMethods:
         return self  # type: ignore[return-value]
 
     def delete(self) -> None:
-        """Gives up the array: its use raises ArrayDeleted. Views of it, and what was computed from it, stay.
+        """Deletes the array: later use raises ArrayDeleted. Its views and results stay.
 
         Returns
             None.

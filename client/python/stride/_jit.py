@@ -53,7 +53,8 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
 ) -> Callable:
-    """Traces a function once for each combination of its arguments' shapes and types, and replays what was recorded.
+    """Traces a function once for each combination of its arguments' shapes and types, and replays the
+    recorded operations.
 
         step = stride.jit(lambda params, x: x @ params["w"] + params["b"])
 
@@ -118,7 +119,7 @@ def _jitted(function: Callable, static_argnums, static_argnames, donate_argnums,
     @functools.wraps(function)
     def call(*arguments, **kwargs):
         if getattr(_session.current_session(), "unrolls", False):
-            return function(*arguments, **kwargs)  # what is differentiated is recorded step by step
+            return function(*arguments, **kwargs)  # a differentiated function is recorded step by step
         given = arguments, kwargs
         if has_static:
             given = _with_static(static, arguments, kwargs)

@@ -57,7 +57,7 @@ def atleast_1d(*arys: Any):
 
 
 def atleast_2d(*arys: Any):
-    """Arrays of two axes or more: new ones are in front.
+    """Arrays of two axes or more; new axes come first.
 
     Parameters
         arys: arrays or numbers.
@@ -102,7 +102,7 @@ def _with_three_axes(x: Array) -> Array:
 
 
 def _sequence(tup: Any) -> tuple:
-    """What is to be stacked: a sequence of arrays, or the slices of one."""
+    """The arrays to stack: a sequence of arrays, or the slices of one."""
     if not isinstance(tup, (list, tuple, Array, np.ndarray)):
         if not hasattr(tup, "__getitem__"):
             raise TypeError('arrays to stack must be passed as a "sequence" type such as list or tuple.')
@@ -132,7 +132,7 @@ row_stack = vstack
 
 
 def hstack(tup: Any, *, dtype=None, casting: str = "same_kind") -> Array:
-    """Arrays beside each other: along the second axis, or the first of arrays that have one.
+    """Joins arrays along the second axis, or along the first if they have one axis.
 
     Parameters
         tup: a sequence of arrays that agree on every other axis.

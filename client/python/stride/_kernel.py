@@ -1,4 +1,4 @@
-"""Kernels and elementwise functions of the user's own."""
+"""User-defined kernels and elementwise functions."""
 
 import ast
 import functools
@@ -31,7 +31,7 @@ def _hashable(extents: Extents) -> Extents:
     return tuple(extents) if isinstance(extents, list) else extents
 
 
-_MAX_TEMPLATES = 64  # of a kernel: grids, mostly
+_MAX_TEMPLATES = 64  # per kernel, mostly for grids
 _NO_VARIABLES: Mapping[str, object] = {}
 
 
@@ -41,12 +41,12 @@ class RawKernel:
         add = stride.RawKernel(source, "add")
         add((30,), (128,), (x, y, out, np.int32(n)))
 
-    Arguments: arrays (pointers; their type must be the parameter's, and what is behind a pointer to non-const is
-    taken as written), NumPy arrays (uploaded, not brought back), numbers (converted to the parameter's type where
-    that loses nothing), `bytes` (a struct), stride.Struct (one with arrays in it). `constants` sets variables of the
-    source, `__constant__` or `__device__`, for this launch: `{"table": values, "bias": 3}`. `cooperative`: all
-    blocks run at once and may meet (`cooperative_groups::this_grid().sync()`); a grid too large for that is refused.
-    A fault is told by the arrays that it was to write, when they are read.
+    Arguments: arrays (pointers of the parameter's type; a pointer to non-const counts as a write), NumPy
+    arrays (uploaded, not downloaded), numbers (converted to the parameter's type if that is exact), `bytes`
+    (a struct), stride.Struct (one with arrays in it). `constants` sets variables of the source,
+    `__constant__` or `__device__`, for this launch: `{"table": values, "bias": 3}`. `cooperative`: all blocks
+    run at once and may synchronize (`cooperative_groups::this_grid().sync()`); a grid too large for that is
+    refused. After a fault, reads of the arrays that the kernel may write raise it.
 
     Parameters
         source: CUDA C++, or with `ptx` the text of PTX; empty with `module`.
@@ -68,8 +68,11 @@ class RawKernel:
         [2.0, 2.0]
     """
 
-    def __init__(self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""):
-        """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one, it is not used."""
+    def __init__(
+        self, source: Union[str, bytes], name: str, options: Sequence[str] = (), *, ptx: bool = False, module: str = ""
+    ):
+        """`source` is CUDA C++, with `ptx` PTX; as bytes a cubin or fatbin. With `module`, the name of one,
+        it is not used."""
         self.source, self.name, self.options = source, name, tuple(options)
         _printed.note_code(source)
         self._kind = "module" if module else "ptx" if ptx else "binary" if isinstance(source, bytes) else "source"
@@ -80,8 +83,11 @@ class RawKernel:
     def __repr__(self) -> str:
         return f"<stride.RawKernel {self.name}>"
 
-    def __call__(self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
-                 constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
+    def __call__(
+        self, grid: Extents, block: Extents, arguments: Sequence, *, shared_memory_bytes: int = 0,
+        constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None,
+        device: Optional[str] = None,
+    ) -> None:
         written = []
         for one in arguments:
             kind = type(one)
@@ -90,7 +96,7 @@ class RawKernel:
             elif kind not in _launch.NUMBER_TYPES and not isinstance(one, _launch.NUMBERS):
                 arguments, written = self._prepared_arguments(arguments, session)
                 break
-        # Which of the arrays it writes, only the service finds out.
+        # Only the service knows which of the arrays the kernel writes.
         self.launch(grid, block, arguments, written, shared_memory_bytes=shared_memory_bytes, constants=constants,
                     cooperative=cooperative, session=written[0].session if written else session, device=device)
 
@@ -109,8 +115,11 @@ class RawKernel:
         """Those of every launch."""
         return None
 
-    def launch(self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *, shared_memory_bytes: int = 0,
-               constants: Optional[Mapping[str, object]] = None, cooperative: bool = False, session=None, device: Optional[str] = None) -> None:
+    def launch(
+        self, grid: Extents, block: Extents, values: Sequence, written: Sequence[Array], *,
+        shared_memory_bytes: int = 0, constants: Optional[Mapping[str, object]] = None,
+        cooperative: bool = False, session=None, device: Optional[str] = None,
+    ) -> None:
         """Launches the kernel with arrays of the service only, where the arrays that it may write are known.
 
         Parameters
@@ -144,7 +153,7 @@ class RawKernel:
         origin, stream = _origin.caller(), session._stream
 
         def add(flush):
-            # A launch is checked at once where its code is there; the first of its kind is waited for.
+            # A launch whose code is available is checked at once; the first of its kind is awaited.
             arguments, types, buffers = _launch.encoded(flush, values, variables)
             known: Optional[tuple] = None
             if variables or session._is_trace or template.known != (stream.number, types):
@@ -171,7 +180,7 @@ class RawKernel:
 
     def _template(self, session, grid: Extents, block: Extents, shared_memory_bytes: int, cooperative: bool,
                   device: Optional[str]) -> _encoding.LaunchTemplate:
-        """What this launch has in common with others, which is made once."""
+        """The common part of this launch and others like it, made once."""
         code = self._code if self._kind != "module" else self._code_for(session)
         device = session.device if device is None else _device_name(device) or session.device
         if type(grid) is list or type(block) is list:
@@ -186,7 +195,7 @@ class RawKernel:
                 shared_memory_bytes=shared_memory_bytes,
                 cooperative=cooperative,
             )
-            code_bytes = self._code_bytes.get(code)  # one object for all grids: to compare it takes no time
+            code_bytes = self._code_bytes.get(code)  # one object for all grids, so that comparing it is fast
             if code_bytes is None:
                 with_code = pb.KernelLaunch(options=self.options)
                 setattr(with_code, self._kind, code)
@@ -200,11 +209,16 @@ class RawKernel:
         return template
 
 
-_BINARY = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder",
-           ast.Pow: "power", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.LShift: "left_shift",
-           ast.RShift: "right_shift"}
+_BINARY = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder", ast.Pow: "power", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor", ast.LShift: "left_shift", ast.RShift: "right_shift",
+}
 _UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
-_COMPARED = {ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal"}
+_COMPARED = {
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+}
 _CONSTANTS = {"pi": np.pi, "e": np.e, "inf": np.inf, "nan": np.nan}
 
 
@@ -215,8 +229,10 @@ class _Translation(ast.NodeVisitor):
         self._values, self._name, self._lookup = dict(values), name, lookup
 
     def generic_visit(self, node):
-        raise _errors.ExpressionError(f"{self._name}: {type(node).__name__} at line {getattr(node, 'lineno', '?')} cannot be translated; "
-                                      "there are arithmetic, comparisons, and/or/not, if-else, calls of stride's functions and assignments")
+        raise _errors.ExpressionError(
+            f"{self._name}: {type(node).__name__} at line {getattr(node, 'lineno', '?')} cannot be translated; "
+            "there are arithmetic, comparisons, and/or/not, if-else, calls of stride's functions and assignments"
+        )
 
     def _apply(self, name: str, *arguments):
         if all(type(one) is Number for one in arguments):
@@ -228,7 +244,11 @@ class _Translation(ast.NodeVisitor):
         for statement in statements:
             if isinstance(statement, ast.Return) and statement.value is not None:
                 return self.visit(statement.value)
-            if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+            if (
+                isinstance(statement, ast.Assign)
+                and len(statement.targets) == 1
+                and isinstance(statement.targets[0], ast.Name)
+            ):
                 self._values[statement.targets[0].id] = self.visit(statement.value)
             elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
                 self._values[statement.target.id] = self._apply(
@@ -284,10 +304,16 @@ class _Translation(ast.NodeVisitor):
 
     def visit_Call(self, node):  # noqa: N802
         # The last name: `cos`, `math.cos` and `np.cos` are one function.
-        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        name = (
+            node.func.id
+            if isinstance(node.func, ast.Name)
+            else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        )
         function = _SERVICE_NAMES.get(name)
         if function is None or node.keywords:
-            raise _errors.ExpressionError(f"{self._name}: no function {name or 'here'} is known to the service", reason="UNKNOWN_FUNCTION")
+            raise _errors.ExpressionError(
+                f"{self._name}: no function {name or 'here'} is known to the service", reason="UNKNOWN_FUNCTION"
+            )
         return self._apply(function, *map(self.visit, node.args))
 
     def visit_Attribute(self, node):  # noqa: N802
@@ -296,7 +322,9 @@ class _Translation(ast.NodeVisitor):
         return self.generic_visit(node)
 
 
-_SERVICE_NAMES = {"where": "where", "real": "real", "imag": "imag", "abs": "absolute", "min": "minimum", "max": "maximum"}
+_SERVICE_NAMES = {
+    "where": "where", "real": "real", "imag": "imag", "abs": "absolute", "min": "minimum", "max": "maximum",
+}
 for _table in (_elementwise.UNARY, _elementwise.BINARY):
     for _name, _public in _table.items():
         _SERVICE_NAMES[_name] = _name
@@ -305,11 +333,15 @@ for _table in (_elementwise.UNARY, _elementwise.BINARY):
 
 
 def _is_expression(statements) -> bool:
-    """Whether a body is assignments and a return, with nothing but functions of the service in them."""
+    """Whether a body consists of assignments and a return that use only functions of the service."""
     for i, statement in enumerate(statements):
         is_last = i == len(statements) - 1
-        if not (isinstance(statement, ast.Return) if is_last else isinstance(statement, (ast.Assign, ast.AugAssign)) or (
-                isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))):
+        if not (
+            isinstance(statement, ast.Return)
+            if is_last
+            else isinstance(statement, (ast.Assign, ast.AugAssign))
+            or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        ):
             return False
         for node in ast.walk(statement):
             if isinstance(node, ast.Call):
@@ -332,7 +364,7 @@ def _parse_signature(given) -> Tuple[Optional[np.dtype], tuple]:
 
 
 def _with_signatures(function: Callable, signatures) -> Callable:
-    """Casts what it is called with to the first signature that takes it, and the result to what that gives."""
+    """Casts the arguments to the first signature that accepts them, and the result to its result type."""
     call, parsed = compiled(function), [_parse_signature(one) for one in signatures]
 
     @functools.wraps(function)
@@ -341,9 +373,13 @@ def _with_signatures(function: Callable, signatures) -> Callable:
         kinds = [one.dtype if type(one) is Node else one.type for one in operands]
         for result, wanted in parsed:
             if len(wanted) == len(kinds) and all(
-                    np.can_cast(kind, want, "safe") if isinstance(kind, np.dtype) else np.result_type(want, kind(0)) == want
-                    for kind, want in zip(kinds, wanted)):
-                cast = [wrap(one).astype(want, copy=False) if type(one) is Node else want.type(one.value) for one, want in zip(operands, wanted)]
+                np.can_cast(kind, want, "safe") if isinstance(kind, np.dtype) else np.result_type(want, kind(0)) == want
+                for kind, want in zip(kinds, wanted)
+            ):
+                cast = [
+                    wrap(one).astype(want, copy=False) if type(one) is Node else want.type(one.value)
+                    for one, want in zip(operands, wanted)
+                ]
                 made = call(*cast)
                 return made if result is None else made.astype(result, copy=False)
         names = ", ".join(getattr(kind, "name", None) or kind.__name__ for kind in kinds)
@@ -370,12 +406,12 @@ def vectorize(
         def smooth(x, a):
             return x if x > 0 else a * (math.exp(x) - 1)
 
-    A function made of assignments and an expression is fused with what stands around it. One with more (if,
-    loops, calls of other functions) becomes a kernel of its own, in the subset of Python that stride.kernel has.
-    A function that cannot be translated runs on the host, element by element, as NumPy's does; a DownloadWarning then
-    names the reason and the line that calls it. With a list of Numba's signatures
-    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too. With either of them, and while
-    a function is traced, what cannot be translated raises ExpressionError when it is called.
+    A function of assignments and an expression fuses with neighbouring operations. A function with more (if,
+    loops, calls of other functions) becomes a separate kernel, in stride.kernel's subset of Python. A
+    function that cannot be translated runs on the host, element by element, as NumPy's does; a
+    DownloadWarning then names the reason and the line that calls it. With a list of Numba's signatures
+    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too. With either of them,
+    and while a function is traced, what cannot be translated raises ExpressionError when it is called.
 
     Parameters
         function: an expression, a function of numbers, or a list of Numba's signatures; None for a decorator.
@@ -413,13 +449,20 @@ def compiled(function: Union[str, Callable]) -> Callable:
         try:
             tree = ast.parse(function.strip(), mode="eval")
         except SyntaxError as error:
-            raise _errors.ExpressionError(f"{error.msg} at byte {(error.offset or 1) - 1}: {function}", reason="EXPRESSION_SYNTAX",
-                                          metadata={"position": str((error.offset or 1) - 1)}) from None
+            raise _errors.ExpressionError(
+                f"{error.msg} at byte {(error.offset or 1) - 1}: {function}",
+                reason="EXPRESSION_SYNTAX",
+                metadata={"position": str((error.offset or 1) - 1)},
+            ) from None
         statements: list = [ast.Return(value=tree.body)]
         used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        called = {
+            node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
         names = sorted(used - called - set(_CONSTANTS))
-        signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+        signature = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+        )
         title, wrapped, lookup = function, lambda *_: None, None
     else:
         source = _python_kernel.Source(function)
@@ -436,8 +479,11 @@ def compiled(function: Union[str, Callable]) -> Callable:
         if not simple:
             return _python_kernel.elementwise_kernel(title, _python_kernel.Source(wrapped), operands)
         result = _Translation(zip(bound.arguments, operands), title, lookup).run(statements)
-        return wrap(result if type(result) is Node and not result.held else node_of(np.asarray(result.value)) if type(result) is Number
-                    else elementwise("positive", (result,)))
+        return wrap(
+            result
+            if type(result) is Node and not result.held
+            else node_of(np.asarray(result.value)) if type(result) is Number else elementwise("positive", (result,))
+        )
 
     call.__name__ = getattr(wrapped, "__name__", "expression") if wrapped.__name__ != "<lambda>" else "expression"
     return call

@@ -1,4 +1,4 @@
-"""What a launch of a kernel takes: arguments, structs with arrays in them, values of the module's variables."""
+"""Inputs of a kernel launch: arguments, structs with arrays, values of the module's variables."""
 
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -26,8 +26,8 @@ class Struct:
 
         view = stride.Struct(x, np.int64(len(x)))        # struct { float* data; long long size; }
 
-    `size` adds bytes at the end; what has no member is zero, so that `Struct(size=8)` is a null pointer. Nothing
-    tells what a pointer in a struct points to: arrays are taken as written, whatever their type.
+    `size` adds bytes at the end; bytes without a member are zero, so that `Struct(size=8)` is a null pointer.
+    The type of a pointer in a struct is not known, so that a launch counts as a write of its arrays.
 
     Parameters
         members: the members in order.
@@ -65,10 +65,15 @@ class Struct:
         elif isinstance(member, (bytes, bytearray)):
             size, alignment, parts = len(member), 1, [(0, bytes(member))]
         else:
-            raise TypeError(f"a struct's member is an array, a NumPy scalar, which has a size, bytes or a Struct, not {type(member).__name__}")
+            raise TypeError(
+                "a struct's member is an array, a NumPy scalar, which has a size, bytes or a Struct, not "
+                f"{type(member).__name__}"
+            )
         start = -(-end // alignment) * alignment
         self.alignment = max(self.alignment, alignment)
-        self.members += [(start + offset, part) for offset, part in parts if len(part) > 0 or not isinstance(part, bytes)]
+        self.members += [
+            (start + offset, part) for offset, part in parts if len(part) > 0 or not isinstance(part, bytes)
+        ]
         return start + size
 
     def arrays(self) -> list:
@@ -185,7 +190,10 @@ def global_value(flush, name: str, value) -> pb.GlobalVariable:
         return pb.GlobalVariable(name=name, array=flush.operand(value._node))
     if isinstance(value, Struct):
         if value.arrays():
-            raise TypeError(f"{name}: a variable's value has no arrays in it; nothing would keep their memory once the launch has ended")
+            raise TypeError(
+                f"{name}: a variable's value has no arrays in it; nothing would keep their memory once the "
+                "launch has ended"
+            )
         data = bytearray(value.size)
         for offset, part in value.members:
             data[offset:offset + len(part)] = part

@@ -85,7 +85,7 @@ def _given(result: Array, out: Optional[Array], casting: str = "same_kind") -> A
 
 
 def _cast(arrays, dtype, casting: str) -> list:
-    """The arrays in the type asked for, by NumPy's rules of casting."""
+    """The arrays in the requested type, by NumPy's casting rules."""
     if dtype is None:
         return list(arrays)
     dtype = _castable(arrays, dtype, casting)

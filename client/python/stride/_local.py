@@ -1,9 +1,10 @@
-"""Operations on small arrays whose elements a loop of the host uses: NumPy computes them, at once.
+"""Operations on small arrays whose elements a loop on the host uses. NumPy computes them at once.
 
-The elements of a *local* buffer (`Buffer.is_local`) were read or written one by one, or were computed here from such
-elements, or a number that the host waited for was computed from them. An operation belongs to the host if one of its
-arrays is local, and the host has the elements of all of them, at most MAX_BYTES of each and of the result. Its result
-is local. So a loop that alternates between small operations and elements makes no round trip.
+The elements of a *local* buffer (`Buffer.is_local`) were read or written one by one, or were computed here
+from such elements, or a number that the host waited for was computed from them. The host computes an
+operation if one of its arrays is local and the host has the elements of all, at most MAX_BYTES of each and of
+the result. The result is local, so that a loop that alternates between small operations and elements makes no
+round trip.
 
 The results are NumPy's. The basic operations of IEEE and those of integers have one result; others are within the
 bounds of the service. Sums of less than float64 are rounded once (`wide`)."""
@@ -15,17 +16,17 @@ import numpy as np
 
 from stride import _dtypes
 
-# To compute on so many bytes takes the host no longer than to record the operation and wait for it.
+# Up to this many bytes the host computes an operation as fast as it records and awaits one.
 MAX_BYTES = 64 << 10
-# So often a place of the program assigns a small array to slices, or reads one or its element, before what it is
-# computed from is read; then at each power of two.
+# Number of times that a place of the program assigns a small array to slices, or reads one or its element,
+# before its inputs are read; then at each power of two.
 FREQUENT = 8
-# Products summed by one operation.
+# Largest number of products that one operation sums.
 MAX_PRODUCTS = 1 << 16
 # Whether a session has places that make the arrays of a loop (`_host_functions.py`).
 has_places = False
-# The short ways of `_host_arrays.py`, which sets them: the classes of arrays whose elements are here, a reduction of
-# one (name, array, axis), and a product of two (function, left, right). They give None where the service is to compute.
+# Fast paths that `_host_arrays.py` sets: the classes of arrays with elements on the host, a reduction (name,
+# array, axis), and a product (function, left, right). They return None if the service must compute.
 classes: FrozenSet[type] = frozenset()
 reduced: Callable
 product: Callable
@@ -40,7 +41,7 @@ _WIDE = {np.dtype("f2"): np.dtype("f8"), np.dtype("f4"): np.dtype("f8"), np.dtyp
 
 
 def values_of(inputs) -> Optional[List[Any]]:
-    """The inputs (nodes and Numbers) as NumPy takes them; None where the operation is for the service."""
+    """The inputs (nodes and Numbers) as NumPy takes them; None if the service must compute."""
     is_local, values = False, []
     for one in inputs:
         if type(one) is not Node:
@@ -56,7 +57,7 @@ def values_of(inputs) -> Optional[List[Any]]:
 
 
 def computed(session, function: Callable, inputs, shape, dtype: np.dtype) -> Optional["Node"]:
-    """A node with the result of `function`, which NumPy computes; None where the operation is for the service."""
+    """A node with the result of `function`, computed by NumPy; None if the service must compute."""
     values = values_of(inputs)
     if values is None or prod(shape) * dtype.itemsize > MAX_BYTES:
         return None
@@ -64,7 +65,7 @@ def computed(session, function: Callable, inputs, shape, dtype: np.dtype) -> Opt
 
 
 def called(function: Callable, values) -> Any:
-    """The function's result; None where it raises, so that the service words the error."""
+    """The function's result; None if it raises, so that the service reports the error."""
     try:
         return function(*values)
     except FloatingPointError:
@@ -74,7 +75,7 @@ def called(function: Callable, values) -> Any:
 
 
 def node_of(session, value: Any, shape, dtype: np.dtype) -> Optional["Node"]:
-    """A local node of a value that nothing else has. None where its type or shape is not what the service gives."""
+    """A local node that takes ownership of a value. None if its type or shape differs from the service's."""
     if value is None:
         return None
     host = np.asarray(value)
@@ -113,9 +114,9 @@ def wide(function: Callable, dtype: np.dtype, **options) -> Callable:
 
 
 def mark(node: "Node") -> Optional[List["Node"]]:
-    """A loop waits for a value that is computed from others. Those that the host has become local, and the places of
-    the program that make them are noted (`_host_functions.py`). Returns others to be read with the value; None where a
-    large array is among them, which the loop is not the host's for."""
+    """Called when a loop waits for a value. Inputs that the host has become local, and the places of the
+    program that make them are marked (`_host_functions.py`). Returns further inputs to read with the value;
+    None if one is large, so that the service keeps the loop."""
     if node.session._has_sharded:
         return None
     seen, nodes, unknown = {id(node)}, [node], []
@@ -139,7 +140,8 @@ def mark(node: "Node") -> Optional[List["Node"]]:
 
 
 def note_place(node: "Node") -> None:
-    """A loop of the host uses an array that is made where `node` is: the next one is made here (`is_host_place`)."""
+    """Marks the place that makes `node`, an array that a loop on the host uses: the host makes the next one
+    (`is_host_place`)."""
     global has_places
     places = node.session._host_places
     if len(places) >= _MAX_PLACES:
@@ -150,7 +152,7 @@ def note_place(node: "Node") -> None:
 
 
 def is_host_place(session) -> bool:
-    """Whether the array that the program is about to make belongs to a loop of the host."""
+    """Whether the array that the program is about to make belongs to a loop on the host."""
     is_plain = not session._is_trace and not session.device and not session._has_sharded and not session.closed
     return is_plain and caller() in session._host_places
 

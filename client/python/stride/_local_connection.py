@@ -1,4 +1,5 @@
-"""A connection for commands to a daemon of this host (LocalService): frames over a socket of its own, without HTTP/2."""
+"""A connection for commands to a daemon of this host (LocalService): frames over a separate socket, without
+HTTP/2."""
 
 import math
 import os
@@ -22,15 +23,16 @@ _HEADER_BYTES = HEADER.size
 _BUFFER_BYTES = 64 << 10
 _EXECUTE = pb.LOCAL_FRAME_EXECUTE
 _DO_NOT_WAIT = (socket.MSG_DONTWAIT,)
-# The daemon's are no larger than a gRPC answer may be; what says more is no frame.
+# The daemon's frames are no larger than a gRPC answer; a larger size is an invalid frame.
 MAX_FRAME_BYTES = 64 << 20
-# Up to here a header is copied in front of its message, which is cheaper than a second call of the system.
+# Up to this size the header and message are joined by a copy, which is cheaper than a second system call.
 _MAX_JOINED_BYTES = 64 << 10
-# A thread that sleeps is awake 20 to 120 us after its bytes have come; where processors are many, one may watch for as long as that is much beside the
-# work (libraries in the process, as CUDA's, watch to the end).
+# A sleeping thread wakes 20 to 120 us after its bytes arrive. On a machine with many processors a thread
+# polls first, for as long as that latency matters. (Libraries in the process, such as CUDA, poll until the
+# end.)
 _WATCH_SECONDS = 1e-3
 _MIN_PROCESSORS_TO_WATCH = 8
-# A daemon that has none to give is not asked before each call.
+# Time before a daemon that refused a connection is asked again.
 _PAUSE_SECONDS = 10.0
 _CALL_SECONDS = 5.0
 
@@ -47,10 +49,12 @@ class _Buffer:
 
 
 class LocalConnection:
-    """One Execute call. At a time one thread may send (`put`, `flush`) and one read (`receive`, `advance`): whose turn it is, CommandStream says.
+    """One Execute call. One thread at a time may send (`put`, `flush`) and one may read (`receive`,
+    `advance`); CommandStream assigns both.
 
-    An exception at any moment, such as KeyboardInterrupt, leaves it as it was: bytes are moved by list.extend(map(call, ...)), so that no signal's
-    handler runs between a call of the system and the note of what it moved."""
+    An exception at any moment, such as KeyboardInterrupt, leaves the state consistent: bytes are moved by
+    list.extend(map(call, ...)), so that no signal handler runs between a system call and the record of its
+    result."""
 
     transport = "local"
     has_own_reader = False
@@ -59,11 +63,11 @@ class LocalConnection:
         connected.settimeout(None)
         self.reading = False  # CommandStream's
         self._socket = connected
-        self._unsent: Deque[Tuple[bytes, List[int]]] = deque()  # with what has gone of each
+        self._unsent: Deque[Tuple[bytes, List[int]]] = deque()  # with the numbers of bytes sent
         self._buffers = (_Buffer(_BUFFER_BYTES), _Buffer(_BUFFER_BYTES))
         self._buffer = self._buffers[0]
-        self._next = 0  # where the frame ends that `receive` has given
-        # Who sends asks for news while another may wait; no two threads may use one of these.
+        self._next = 0  # end of the frame that `receive` returned
+        # The sender polls a separate object, since the reader may wait at the same time and threads must not share one.
         self._to_read, self._to_read_or_write, self._news = select.poll(), select.poll(), select.poll()
         self._to_read.register(connected, select.POLLIN)
         self._news.register(connected, select.POLLIN)
@@ -81,13 +85,14 @@ class LocalConnection:
             self._unsent.extend(((header, []), (message, [])))
 
     def flush(self) -> bool:
-        """Sends what there is room for; whether that was all. Raises OSError when the other side has ended: why, `receive` tells."""
+        """Sends as much as there is room for; True if that was all. Raises OSError when the daemon has closed
+        the connection; `receive` then raises the reason."""
         unsent = self._unsent
         while unsent:
             message, counts = unsent[0]
             done = sum(counts)
             try:
-                # After an interrupt nothing may be left of it: to send that does nothing.
+                # After an interrupt the rest may be empty, which is sent without effect.
                 counts.extend(map(self._socket.send, (memoryview(message)[done:] if done else message,), _DO_NOT_WAIT))
             except BlockingIOError:
                 return False
@@ -98,13 +103,15 @@ class LocalConnection:
     # --- receiving ---
 
     def has_news(self) -> bool:
-        """Asked by who may send: whether `receive` has something that nobody has taken yet."""
+        """Whether an answer is available to `receive`. Called by the sending thread."""
         buffer = self._buffer
         return buffer.begin != sum(buffer.counts) or bool(self._news.poll(0))
 
-    def receive(self, deadline: Optional[float] = None, or_room: bool = False) -> Optional[compute_service_pb2.ExecuteResponse]:
-        """The next answer, again and again until `advance`. None when there is none by `deadline` (of time.monotonic(); 0: does not wait), or
-        with `or_room` when there is room to send. Raises the StrideError that ended the call."""
+    def receive(
+        self, deadline: Optional[float] = None, or_room: bool = False
+    ) -> Optional[compute_service_pb2.ExecuteResponse]:
+        """The next answer, the same one until `advance`. None at `deadline` (of time.monotonic(); 0: does not
+        wait), or with `or_room` when there is room to send. Raises the StrideError that ended the call."""
         while True:
             buffer = self._buffer
             begin, end = buffer.begin, sum(buffer.counts)
@@ -133,7 +140,8 @@ class LocalConnection:
         self._buffer.begin = self._next
 
     def _other_buffer(self) -> _Buffer:
-        """Empty, in place of one that has been read. One is never made empty while it is in use: that would be two steps."""
+        """An empty buffer in place of one that has been read. A buffer in use is never emptied: that would
+        take two steps, between which a signal could interrupt."""
         empty = self._buffers[self._buffer is self._buffers[0]]
         empty.counts.clear()
         empty.begin = 0
@@ -180,24 +188,26 @@ class LocalConnection:
     # --- its end ---
 
     def end(self) -> None:
-        """Any thread may: who waits for the other side does not any more. What has come can still be received."""
+        """Shuts the connection down, which ends all waits for the daemon. Received answers are still
+        available. Any thread may call."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # the other side was first
+            pass  # the daemon closed it first
 
     def close(self) -> None:
-        """Once nobody sends or reads."""
+        """Call it once no thread sends or reads."""
         self._socket.close()
 
     def leave_to_parent(self) -> None:
-        """In a forked child, which has the same socket: the connection goes on, without the child."""
+        """In a forked child, which shares the socket: closes the child's descriptor; the parent's connection
+        continues."""
         self._socket.close()
 
 
 def decode(kind: int, message: Union[bytes, memoryview], expected: int, type_):
-    """The answer, of `type_`, that a frame of kind `expected` is; None where the frame says that the call has ended well. Raises why it has ended
-    otherwise."""
+    """The answer, of `type_`, in a frame of kind `expected`. None if the frame ends the call with OK; raises
+    its status otherwise."""
     try:
         if kind == expected:
             return type_.FromString(message)
@@ -216,7 +226,7 @@ def _ended() -> _errors.StrideError:
 
 
 class LocalConnections:
-    """Gets them from the daemon at a Unix socket."""
+    """Opens connections to the daemon at a Unix socket."""
 
     def __init__(self, channels):
         self._target = channels.target
@@ -224,12 +234,12 @@ class LocalConnections:
         self._next_try = 0.0
 
     def open(self) -> Optional[LocalConnection]:
-        """For commands; None as of `connect`."""
+        """A connection for commands; None as for `connect`."""
         connected = self.connect()
         return None if connected is None else LocalConnection(connected)
 
     def connect(self) -> Optional[socket.socket]:
-        """None: there is none to be had just now. Where that is because nothing can be had, the same call by gRPC fails in words of its own."""
+        """None: none is available now. If the daemon is not reachable, the same call by gRPC reports that."""
         if time.monotonic() < self._next_try:
             return None
         try:

@@ -84,7 +84,9 @@ def result_type(*arrays_and_dtypes) -> np.dtype:
         dtype('float64')
     """
     types = [one.dtype if isinstance(one, (Array, np.ndarray)) else one for one in arrays_and_dtypes]
-    if _dtypes.bfloat16 is not None and any(isinstance(one, (type, np.dtype)) and np.dtype(one) == _dtypes.bfloat16 for one in types):
+    if _dtypes.bfloat16 is not None and any(
+        isinstance(one, (type, np.dtype)) and np.dtype(one) == _dtypes.bfloat16 for one in types
+    ):
         numbers = {bool: _dtypes.bool, int: int, float: float, complex: complex}
         return _inference.promote(*(numbers.get(type(one)) or _dtypes.dtype_of(one) for one in types))
     return _dtypes.dtype_of(np.result_type(*types))
@@ -175,7 +177,7 @@ def _converting(data_type: int) -> Prepared:
 def copy(x: Array) -> Array:
     result = _copy(x._node)
     if not x.ndim and x._node.strides is not None:
-        result._node.strides = ()  # of an array without axes, not of a number
+        result._node.strides = ()  # marks an array without axes, not a number
     return result
 
 
@@ -388,7 +390,7 @@ def _extents(shape) -> Tuple[int, ...]:
 
 
 def _complete(node: Node, shape):
-    """With -1 replaced by what is left."""
+    """The shape with -1 replaced by the remaining extent."""
     known = math.prod(shape)
     if known < 0 or shape and builtins.min(shape) < 0:
         if builtins.min(shape) < -1:
@@ -397,7 +399,9 @@ def _complete(node: Node, shape):
             raise ValueError("only one extent may be -1")
         known = math.prod(n for n in shape if n != -1)
         if known == 0 or node.size % known:
-            raise _errors.ShapeMismatch(f"no extent in place of -1 fits: {node.shape} to {shape}", reason="SHAPE_MISMATCH")
+            raise _errors.ShapeMismatch(
+                f"no extent in place of -1 fits: {node.shape} to {shape}", reason="SHAPE_MISMATCH"
+            )
         shape = tuple(node.size // known if n == -1 else n for n in shape)
     elif known != node.size:
         raise _errors.ShapeMismatch(f"the number of elements changes: {node.shape} to {shape}", reason="SHAPE_MISMATCH")
@@ -671,7 +675,7 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
             arrays = list(_arguments.arrays(*arrays))
             break
     if axis is None:
-        # Only here are numbers among the arrays, and Python's have no type of their own.
+        # Only this function accepts numbers among the arrays; Python's are weak.
         if dtype is None and out is None and any(type(one) in (int, float, complex) for one in given):
             dtype, casting = result_type(*(one if type(one) in (int, float, complex) else array
                                            for one, array in zip(given, arrays))), "unsafe"
@@ -687,8 +691,12 @@ def concat(arrays, axis: Optional[int] = 0, out=None, *, dtype=None, casting: st
     for array in arrays:
         if array.shape == first.shape:
             continue
-        if array.ndim != first.ndim or any(n != m for i, (n, m) in enumerate(zip(array.shape, first.shape)) if i != axis):
-            raise _errors.ShapeMismatch("arrays must agree on every other axis: " + ", ".join(str(one.shape) for one in arrays))
+        if array.ndim != first.ndim or any(
+            n != m for i, (n, m) in enumerate(zip(array.shape, first.shape)) if i != axis
+        ):
+            raise _errors.ShapeMismatch(
+                "arrays must agree on every other axis: " + ", ".join(str(one.shape) for one in arrays)
+            )
     if dtype is not None:
         if out is not None:
             raise TypeError("out= has a type of its own: give it or dtype=")
@@ -784,7 +792,9 @@ def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_k
     if not arrays:
         raise ValueError("at least one array is needed")
     if any(array.shape != arrays[0].shape for array in arrays):
-        raise _errors.ShapeMismatch("arrays to stack must have one shape: " + ", ".join(str(array.shape) for array in arrays))
+        raise _errors.ShapeMismatch(
+            "arrays to stack must have one shape: " + ", ".join(str(array.shape) for array in arrays)
+        )
     axis = _inference.normal_axis(axis, arrays[0].ndim + 1)
     if dtype is None and out is None and casting == "same_kind":
         first = arrays[0]

@@ -1,8 +1,8 @@
 """The memory of the service's arrays, mapped into this process: no copy, and no byte by a socket.
 
-The daemon lends the memory of one array (RegionService.MapArray) and gives its descriptor for a ticket. On a CPU device
-that is a file of memory; on a GPU it is a handle that the CUDA driver maps. The loan lasts as long as the connection
-that the descriptor came by, and that as long as anything here uses the memory."""
+The daemon lends the memory of one array (RegionService.MapArray) and gives its descriptor for a ticket. On a
+CPU device that is a file of memory; on a GPU it is a handle that the CUDA driver maps. The loan lasts as long
+as the connection that delivered the descriptor, which stays open while this process uses the memory."""
 
 import mmap
 import os
@@ -54,7 +54,7 @@ class _Loan:
 
 
 class _HostMemory:
-    """A private mapping shows what the service has, and keeps to this process what is written into it."""
+    """A private mapping shows the service's bytes, and keeps writes in this process."""
 
     def __init__(self, descriptor: int, reply: pb.MapArrayResponse, hand_over: bool):
         size = reply.memory_bytes
@@ -71,7 +71,8 @@ class _DeviceMemory:
         driver = driver or _cuda_memory.load_driver()
         if driver is None:
             raise _errors.Unavailable(
-                "The memory of a GPU is mapped by its CUDA driver, and none (libcuda) can be loaded here; read the array "
+                "The memory of a GPU is mapped by its CUDA driver, and none (libcuda) can be loaded here; read "
+                "the array "
                 "by to_numpy()"
             )
         self._mapped = driver.map_shared(descriptor, reply.memory_bytes, reply.device[len("devices/"):])
@@ -85,7 +86,7 @@ class _DeviceMemory:
 
 
 class _Memory:
-    """What all views of the memory keep."""
+    """The state that all views of the memory share."""
 
     def __init__(self, memory: Any, loan: _Loan):
         self._memory, self._loan = memory, loan
@@ -112,7 +113,7 @@ class MappedArray:
     """The memory of an array of the service, as `Array.map_memory` maps it. NumPy (`numpy.asarray`), PyTorch, CuPy and
     JAX (their `from_dlpack`) and Numba (`numba.cuda.as_cuda_array`) make arrays of it without a copy.
 
-    The service's array cannot be written until this and all that was made of it are gone.
+    The service's array cannot be written until this object and all arrays made of it are deleted.
 
     Parameters
         memory: what is mapped.
@@ -126,7 +127,9 @@ class MappedArray:
         [0, 1, 2]
     """
 
-    def __init__(self, memory: _Memory, reply: pb.MapArrayResponse, dtype: np.dtype, shape: Tuple[int, ...], read_only: bool):
+    def __init__(
+        self, memory: _Memory, reply: pb.MapArrayResponse, dtype: np.dtype, shape: Tuple[int, ...], read_only: bool
+    ):
         self._memory: Optional[_Memory] = memory
         self._place = memory.address + reply.offset
         self.device: str = reply.device
@@ -143,7 +146,7 @@ class MappedArray:
         return self._memory
 
     def close(self) -> None:
-        """Gives up this object's hold: the loan ends once no array that was made of it is left.
+        """Releases this object's reference. The loan ends once no array made of it is left.
 
         Returns
             None.
@@ -191,7 +194,9 @@ class MappedArray:
     def __dlpack_device__(self) -> Tuple[int, int]:
         return self._open().device
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         """A capsule of the memory. The service has written it before it was mapped: no stream has to wait."""
         memory = self._open()
         if dl_device is not None and tuple(dl_device) != memory.device:
@@ -224,9 +229,9 @@ def map_memory(array: "Array", hand_over: bool = False, driver: Optional[_cuda_m
     if session._is_trace:
         raise _errors.TracingError("the memory of an array cannot be mapped inside a function that is traced")
     if hand_over:
-        session._settle()  # what was recorded reads the array while it is the service's
+        session._settle()  # recorded operations read the array while the service has it
         session._flush((node,))
-        session.synchronize()  # and what has been released is no other user of its memory
+        session.synchronize()  # and released arrays no longer use its memory
     session._await_acceptance(node)
     session._tell(session._stream.take_failure(node.buffer))
     request = pb.MapArrayRequest(name=f"{session.name}/arrays/{node.handle}", hand_over=hand_over)

@@ -14,7 +14,7 @@ __all__ = ["Global", "RawModule"]
 
 
 class Global(NamedTuple):
-    """A variable of a module on one device kind; `dtype` is None where the compiler does not tell it.
+    """A variable of a module on one device kind; `dtype` is None where the compiler does not report it.
 
     Parameters
         name: the variable's name in the source.
@@ -64,8 +64,17 @@ class RawModule:
         [0, 1, 2]
     """
 
-    def __init__(self, code: Union[str, bytes], *, options: Sequence[str] = (), entries: Sequence[str] = (), globals: Sequence[str] = (),  # noqa: A002
-                 ptx: bool = False, device_kind: str = "", module_id: str = ""):
+    def __init__(
+        self,
+        code: Union[str, bytes],
+        *,
+        options: Sequence[str] = (),
+        entries: Sequence[str] = (),
+        globals: Sequence[str] = (),  # noqa: A002
+        ptx: bool = False,
+        device_kind: str = "",
+        module_id: str = "",
+    ):
         _printed.note_code(code)
         self._module = proto.Module(options=options, entries=entries, globals=globals)
         setattr(self._module, "ptx" if ptx else "binary" if isinstance(code, bytes) else "source", code)
@@ -120,7 +129,7 @@ class RawModule:
         return _ModuleKernel(self, name)
 
     def get_globals(self, name: Optional[str] = None, *, session: Optional[Session] = None) -> List[Global]:
-        """What the compilers say of the variables, of each device kind; all, or the one of that name.
+        """The compiled variables of each device kind: all, or the one of that name.
 
         Parameters
             name: the variable's name; None for all of `globals`.
@@ -135,8 +144,11 @@ class RawModule:
             'table'
         """
         infos = self._there(session).global_infos
-        return [Global(one.name, one.target, one.size_bytes, one.constant, _launch.dtype_of_global(one.data_type)) for one in infos
-                if name is None or one.name == name]
+        return [
+            Global(one.name, one.target, one.size_bytes, one.constant, _launch.dtype_of_global(one.data_type))
+            for one in infos
+            if name is None or one.name == name
+        ]
 
     def log(self, *, session: Optional[Session] = None) -> str:
         r"""The compilers' warnings about the code.

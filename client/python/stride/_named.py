@@ -1,4 +1,4 @@
-"""What outlives a session: named arrays, jobs, and modules of kernels. They belong to the tenant."""
+"""Resources that outlive a session: named arrays, jobs, and modules of kernels. They belong to the tenant."""
 
 import os
 import uuid
@@ -199,7 +199,11 @@ def save(
     if overwrite:
         try:
             described = _describe(session, full)
-            exists = described.data_type == _dtypes.NUMBERS[node.dtype] and tuple(described.shape) == node.shape and ttl is None
+            exists = (
+                described.data_type == _dtypes.NUMBERS[node.dtype]
+                and tuple(described.shape) == node.shape
+                and ttl is None
+            )
             if not exists:
                 delete_array(full, session=session)
         except _errors.NotFound:
@@ -253,7 +257,7 @@ def named_arrays(*, session: Optional[Session] = None) -> List[Dict]:
 # --- jobs ---
 
 class Job:
-    """Work that goes on without its client. `name` finds it again: stride.job(name).
+    """Work that continues without its client. stride.job(name) finds it again.
 
     Parameters
         session: the session whose daemon runs the job.
@@ -316,7 +320,7 @@ class Job:
 
     @property
     def done(self) -> bool:
-        """Whether the job has ended, as far as this program knows.
+        """Whether the job has ended, to this program's knowledge.
 
         Example
             >>> _ = st.save("doc_left", st.ones(2), overwrite=True)
@@ -417,9 +421,11 @@ class Job:
         self._session._call(self._stub.DeleteJob, job_service_pb2.DeleteJobRequest(name=self.name))
 
 
-def submit(function: Callable, *arguments, results: Sequence[str], label: str = "", timeout: Optional[float] = None, priority: int = 0,
-           session: Optional[Session] = None, **kwargs) -> Job:
-    """Runs a function on named arrays as a job, which goes on when this program ends.
+def submit(
+    function: Callable, *arguments, results: Sequence[str], label: str = "", timeout: Optional[float] = None,
+    priority: int = 0, session: Optional[Session] = None, **kwargs,
+) -> Job:
+    """Runs a function on named arrays as a job, which continues when this program ends.
 
     String arguments name arrays; others are passed as they are. The function is traced as by stride.jit; its
     results are saved under the names of `results`.
@@ -456,12 +462,16 @@ def submit(function: Callable, *arguments, results: Sequence[str], label: str = 
             specs.append((tuple(described.shape), _dtypes.dtype_numbered(described.data_type)))
             one = np.empty(0)  # stands for an array in the structure
         elif isinstance(one, (Array, np.ndarray)):
-            raise TypeError("a job works on named arrays, since it outlives this session: stride.save it, and pass its name")
+            raise TypeError(
+                "a job works on named arrays, since it outlives this session: stride.save it, and pass its name"
+            )
         placeholders.append(one)
     structure = flatten((tuple(placeholders), kwargs), [])
     template, _ = trace(function, structure, tuple(specs), session)
     if template.captured:
-        raise TypeError("the function uses an array of this session, which the job would outlive: stride.save it, and pass its name")
+        raise TypeError(
+            "the function uses an array of this session, which the job would outlive: stride.save it, and pass its name"
+        )
     if len(template.outputs) != len(results):
         raise ValueError(f"the function gives {len(template.outputs)} arrays for {len(results)} names of results")
     named = dict(zip(template.inputs, names))
@@ -500,7 +510,9 @@ def job(name: str, *, session: Optional[Session] = None) -> Job:
     """
     session = session or current_session()
     stub = job_service_pb2_grpc.JobServiceStub(session._channels.control)
-    return Job(session, session._call(stub.GetJob, job_service_pb2.GetJobRequest(name=_full(session, name, "jobs"))).job)
+    return Job(
+        session, session._call(stub.GetJob, job_service_pb2.GetJobRequest(name=_full(session, name, "jobs"))).job
+    )
 
 
 def jobs(*, session: Optional[Session] = None) -> List[Job]:
@@ -550,8 +562,11 @@ class Module:
         >>> module.delete()
     """
 
-    def __init__(self, source: str = "", *, ptx: str = "", binary: bytes = b"", options: Sequence[str] = (), entries: Sequence[str] = (), name: str = "",
-                 session: Optional[Session] = None, _proto: Optional[kernel_service_pb2.Module] = None):
+    def __init__(
+        self, source: str = "", *, ptx: str = "", binary: bytes = b"", options: Sequence[str] = (),
+        entries: Sequence[str] = (), name: str = "", session: Optional[Session] = None,
+        _proto: Optional[kernel_service_pb2.Module] = None,
+    ):
         self._session = session or current_session()
         self._stub = kernel_service_pb2_grpc.KernelServiceStub(self._session._channels.control)
         if _proto is None:

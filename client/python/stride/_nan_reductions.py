@@ -1,5 +1,5 @@
-"""Reductions that leave out NaN: one operation of the service each. NumPy's warnings of slices with
-nothing but NaN are given for elements that the host has; for others they would need a read."""
+"""Reductions that skip NaN, each as one operation of the service. NumPy's warnings of all-NaN slices are
+given for elements on the host; others would need a read."""
 
 import math
 from typing import Any, Optional
@@ -39,7 +39,7 @@ _F = _reductions._F
 
 def _skipping(function: int, array: Array, axis, keepdims: bool, kind: np.dtype, data_type=None, where=True,
               initial=None) -> Optional[Array]:
-    """The reduction of what is not NaN as one operation; None where there is nothing to leave out, or no axis."""
+    """The reduction without NaN as one operation; None if the type has no NaN, or without axes."""
     axes = _inference.reduced_axes(axis, array.ndim)
     if not _has_nan(array) or not axes and array.ndim:
         return None
@@ -60,7 +60,7 @@ def _summed(function: int, array: Array, axis, dtype, out, keepdims: bool, initi
 
 
 def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The sum along axes of what is not NaN.
+    """The sum along axes, ignoring NaN.
 
     Parameters
         a: array of any shape.
@@ -86,7 +86,7 @@ def nansum(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fals
 
 
 def nanprod(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The product along axes of what is not NaN.
+    """The product along axes, ignoring NaN.
 
     Parameters
         a: array of any shape.
@@ -171,7 +171,7 @@ def _extreme(a: Any, axis, out, keepdims: bool, initial, where, name: str) -> Ar
 
 
 def nanmin(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The least element along axes of what is not NaN, and NaN where nothing is.
+    """The least element along axes, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: array of any shape.
@@ -192,7 +192,7 @@ def nanmin(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=N
 
 
 def nanmax(a: Any, axis: Any = None, out=None, keepdims: bool = False, initial=None, where=True) -> Array:
-    """The greatest element along axes of what is not NaN, and NaN where nothing is.
+    """The greatest element along axes, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: array of any shape.
@@ -218,7 +218,7 @@ def _place(a: Any, axis, out, keepdims: bool, name: str) -> Array:
     if not _has_nan(array):
         return plain(array, axis, out, keepdims=keepdims)
     function = _F.FUNCTION_ARGMIN if name == "min" else _F.FUNCTION_ARGMAX
-    # An index of the service is -1 where there is nothing but NaN.
+    # The service's index of an all-NaN slice is -1.
     result = _reductions._place(function, f"arg{name}", array, axis, keepdims, skip_nan=True)
     if not array.session._is_trace and bool(_reductions.any(result < 0)):
         raise ValueError("All-NaN slice encountered")
@@ -226,7 +226,7 @@ def _place(a: Any, axis, out, keepdims: bool, name: str) -> Array:
 
 
 def nanargmin(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
-    """The place of the least element of what is not NaN. Whether a slice has nothing else is read: one round trip.
+    """The index of the least element, ignoring NaN. Checks for all-NaN slices, which costs one round trip.
 
     Parameters
         a: array of any shape but an empty one.
@@ -245,7 +245,7 @@ def nanargmin(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = 
 
 
 def nanargmax(a: Any, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> Array:
-    """The place of the greatest element of what is not NaN.
+    """The index of the greatest element, ignoring NaN.
 
     Parameters
         a: array of any shape but an empty one.
@@ -270,7 +270,7 @@ def _counted(array: Array, where: Any) -> Array:
 
 
 def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = False, *, where=True) -> Array:
-    """The mean along axes of what is not NaN, and NaN where nothing is.
+    """The mean along axes, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: array of any shape.
@@ -302,7 +302,7 @@ def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fal
 
 def _nan_mean(array: Array, axis, keepdims: bool, kind: np.dtype, where) -> Array:
     result = _skipping(_F.FUNCTION_MEAN, array, axis, keepdims, kind, None, where)
-    if result is None:  # of single elements
+    if result is None:  # each slice is one element
         result = _reductions._plain_mean(array, _inference.normal_axes(axis, array.ndim), keepdims, where)
     return result
 
@@ -311,7 +311,7 @@ def nanvar(
     a: Any, axis: Any = None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
     correction=None,
 ) -> Array:
-    """The variance along axes of what is not NaN, and NaN where too little is.
+    """The variance along axes, ignoring NaN; NaN where too few elements are left.
 
     Parameters
         a: array of any shape; of complex numbers the squared absolute values count.

@@ -1,5 +1,5 @@
-"""NumPy's names that mean the same here: types, constants and functions of the host; and those that are refused, with
-what to use instead."""
+"""NumPy's names with the same meaning here: types, constants and functions of the host. Also refused names,
+with their alternatives."""
 
 import importlib
 from typing import Any, Dict
@@ -232,7 +232,7 @@ def common_type(*arrays: Any) -> type:
 
 # --- modules of NumPy's own ---
 
-# They work on types and on arrays of the host, but for those that have a namesake here.
+# They work on types and arrays of the host, except those with a namesake here.
 _MODULES = {
     "dtypes": "stride.dtypes",
     "emath": "stride.emath",
@@ -251,7 +251,7 @@ _WIDE = "the service has no long double; use float64 or complex128"
 _STRUCTURED = "the service has no structured elements; use an array for each field"
 _MATRIX = "matrices of a class of their own are not there; use a 2-d array, for which `@` is the product"
 
-# Why, and what to use; `{name}` is the name itself.
+# The reason and the alternative; `{name}` is the name itself.
 REFUSED: Dict[str, str] = {
     "asmatrix": _MATRIX,
     "bmat": _MATRIX + ", and stride.block",
@@ -324,7 +324,8 @@ _ONCE: Dict[str, str] = {
 
 
 def missing(name: str) -> Any:
-    """What the module gives for a name that it lacks: one of NumPy's modules, or an error that says what to use."""
+    """Looks up a name that the module lacks: returns one of NumPy's modules, or raises AttributeError with
+    the alternative."""
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name in REFUSED:
@@ -339,7 +340,7 @@ def missing(name: str) -> Any:
 
 
 def missing_in(module: str, name: str) -> Any:
-    """What a submodule gives for a name that it lacks: an error that says what to use."""
+    """Raises AttributeError, with the alternative, for a name that a submodule lacks."""
     if not name.startswith("_"):
         if hasattr(getattr(np, module), name):
             raise AttributeError(

@@ -15,8 +15,11 @@ _NAMES = {*_elementwise.UNARY, *_elementwise.BINARY, "divmod", "frexp", "modf"}
 
 
 def _unimplemented(what: str) -> _errors.Unimplemented:
-    return _errors.Unimplemented(f"{what} is not there for stride arrays; np.asarray(x) downloads one", reason="NOT_IMPLEMENTED",
-                                 metadata={"feature": what})
+    return _errors.Unimplemented(
+        f"{what} is not there for stride arrays; np.asarray(x) downloads one",
+        reason="NOT_IMPLEMENTED",
+        metadata={"feature": what},
+    )
 
 
 def apply_ufunc(ufunc, method: str, inputs, kwargs):
@@ -58,7 +61,9 @@ def _gufunc(name: str, inputs, kwargs):
             lambda out: function(*inputs, out, casting=casting, dtype=dtype), {**kwargs, "casting": casting}
         )
     inputs = tuple(_ufunc._array_of(one) for one in inputs)
-    return _with_host_outs(lambda out: _ufunc._give(_functions.BUILT_IN_GUFUNCS[name](*inputs, **placed), out, None, "same_kind"), kwargs)
+    return _with_host_outs(
+        lambda out: _ufunc._give(_functions.BUILT_IN_GUFUNCS[name](*inputs, **placed), out, None, "same_kind"), kwargs
+    )
 
 
 def _module_of(function: Any) -> str:
@@ -97,7 +102,7 @@ def _save(file, arr, allow_pickle=True):
 
 @functools.lru_cache(maxsize=1)
 def _table() -> Dict[Callable, Callable]:
-    """NumPy's functions and what they call here."""
+    """NumPy's functions and their implementations here."""
     import stride
     from stride import emath
     from stride.lib import stride_tricks

@@ -117,7 +117,7 @@ def real_type(dtype) -> np.dtype:
 
 
 def target(size, dtype: np.dtype, out: Optional[Array]):
-    """The shape asked for by `size=` and `out=`, which must agree."""
+    """The shape requested by `size=` and `out=`, which must agree."""
     if out is None:
         return size
     if not isinstance(out, Array):

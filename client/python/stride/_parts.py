@@ -1,10 +1,10 @@
-"""Parts of an array's elements that NumPy has as views and the service as arrays of their own: `.real`, `.imag` and
+"""Parts of an array's elements that are views in NumPy and separate arrays in the service: `.real`, `.imag` and
 `.view(dtype)`.
 
-A **Part** joins the two. A write to the part's array, or to a view of that, is passed on to the whole; a write to the
-whole is passed on to each of its parts that somebody can still see. Both happen in `_graph.write_in_place`, and cost
-nothing where there is no part. The array of a part holds the value of the whole, as views in NumPy hold their base; the
-whole knows its parts by weak references (`Buffer.parts`)."""
+A **Part** joins the two. A write to the part's array, or to a view of that, is passed on to the whole; a
+write to the whole is passed on to each of its parts that is still referenced. Both happen in
+`_graph.write_in_place`, and cost nothing where there is no part. The array of a part holds the value of the
+whole, as views in NumPy hold their base; the whole knows its parts by weak references (`Buffer.parts`)."""
 
 import contextlib
 import weakref
@@ -34,7 +34,7 @@ class Part:
         return node if node is not None and (node.held or node.own_buffer().num_nodes > 1) else None
 
     def pass_on(self) -> None:
-        """The part was written."""
+        """Called after a write to the part."""
         node, whole = self._array(), self.whole
         if self._is_passing_on or node is None:
             return
@@ -47,7 +47,7 @@ class Part:
             _indexing.write(array, self._combine(array, part))
 
     def refresh(self) -> None:
-        """The whole was written."""
+        """Called after a write to the whole."""
         node = None if self._is_passing_on else self._visible()
         if node is None:
             return
@@ -97,7 +97,7 @@ def part_of(whole: Array, kind: Any, read: Callable[[Array], Array], combine: Ca
 
 
 def have_readers(buffer: Buffer) -> bool:
-    """Whether somebody sees a part of the buffer's elements."""
+    """Whether an array of a part of the buffer's elements is still referenced."""
     return any(one._visible() is not None for one in list(buffer.parts or ()))
 
 

@@ -10,7 +10,10 @@ from stride._array import Array, array_of
 from stride._calculus import convolve
 from stride._manipulation import concat, reshape
 
-__all__ = ["poly", "poly1d", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+__all__ = [
+    "poly", "poly1d", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
+    "roots",
+]
 
 
 def _coefficients(*given: Any):
@@ -211,7 +214,7 @@ def polydiv(u: Any, v: Any):
         middle = rest[k:k + n + 1] - factor * second
         rest = concat([rest[:k], middle, rest[k + n + 1:]])
     result = concat(quotient) if quotient else _creation.zeros((max(m - n + 1, 1),), kind)
-    # As NumPy, which drops what is near zero in front.
+    # As NumPy, which drops leading coefficients near zero.
     known = rest._read()
     begin = 0
     while begin < len(known) - 1 and np.allclose(known[begin], 0, rtol=1e-14):

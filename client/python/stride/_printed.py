@@ -10,11 +10,11 @@ from stride.v1 import session_service_pb2
 
 _FATBIN = b"\x50\xed\x55\xba"  # its first bytes; its code may be compressed
 
-_expected = False  # some code of this process may print
+_expected = False  # whether some code of this process may print
 
 
 def note_code(code: Union[str, bytes]) -> None:
-    """Looks whether code of kernels may print. Other sessions pay nothing."""
+    """Checks whether code of kernels may print. Other sessions have no cost."""
     global _expected
     if isinstance(code, str):
         _expected = _expected or "printf" in code
@@ -23,7 +23,7 @@ def note_code(code: Union[str, bytes]) -> None:
 
 
 def expect() -> None:
-    """For code that is not known here."""
+    """Assumes that unknown code may print."""
     global _expected
     _expected = True
 

@@ -1,7 +1,8 @@
-"""Templates that the daemon keeps: a replay is then one small command (ProgramService), and on a device one launch.
+"""Templates registered with the daemon (ProgramService): a replay is one small command, and on a device one launch.
 
-A template becomes a program where all its operations can be one's: values from the host and captured arrays become inputs, everything that is written was
-made in it. What cannot be, or what a daemon refuses, is replayed command by command."""
+A template becomes a program if a program can contain all its operations: values from the host and captured
+arrays become inputs, and it writes only arrays that it made. Any other template, or one that the daemon
+refuses, is replayed command by command."""
 
 import collections.abc
 import hashlib
@@ -15,7 +16,8 @@ from stride.v1 import operation_pb2 as pb, program_service_pb2 as proto, program
 
 # The service's limits are 500 operations, 256 inputs and 64 outputs.
 _MAX_OPERATIONS, _MAX_INPUTS, _MAX_OUTPUTS = 500, 256, 64
-# Of templates that are gone: deleted together, after a synchronization, since calls may be on their way.
+# Programs of deleted templates are deleted in batches of this size, after a synchronization, since calls may
+# be in flight.
 _MAX_DEAD = 100
 
 
@@ -25,12 +27,12 @@ class Constant(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A program for any session, and the template's handles that its inputs and outputs stand for."""
+    """A program for any session, and the template's handles of its inputs and outputs."""
 
     program: proto.Program
     inputs: List[int]
     outputs: List[int]
-    id: str  # of its content
+    id: str  # hash of the content
 
 
 class Plan(NamedTuple):
@@ -42,10 +44,11 @@ class Plan(NamedTuple):
 
 
 def plan(template, device: str) -> Optional[Plan]:
-    """None: the template is to be replayed command by command. `device`: of the session, which is the call's to tell."""
+    """The programs of a template. None: it must be replayed command by command. `device`: the session's,
+    which the call passes."""
     outputs = [one.handle for one in template.outputs]
     commands = [(operation, paths) for operation, paths, _ in template.commands if operation is not None]
-    # One command is as small as a call; but loops and branches are there in programs alone.
+    # One command is as small as a call, but only programs have loops and branches.
     if not outputs or len(commands) < 2 and not template.has_bodies:
         return None
     writes = any(one.HasField("kernel_launch") or any(output.existing for output in one.outputs) for one, _ in commands)
@@ -71,7 +74,9 @@ def plan(template, device: str) -> Optional[Plan]:
         elif _has_inline(operation) or any(one.existing and one.handle not in made for one in operation.outputs):
             return None
         made.update(output.handle for output in operation.outputs)
-        made.update(one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array"))
+        made.update(
+            one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array")
+        )
         operations.append(operation)
     if not set(outputs) <= made:
         return None
@@ -96,7 +101,7 @@ def _releases(parts: List[Part], outputs: List[int]) -> List[List[int]]:
 
 
 def _part(operations: List[pb.Operation], inputs: List[int], outputs: List[int]) -> Part:
-    """With numbers of its own for the handles, so that parts that do the same are one program."""
+    """Renumbers the handles, so that equal parts share one program."""
     from stride._trace import at, handles_in
 
     numbers: Dict[int, int] = {}
@@ -144,7 +149,7 @@ def upload(session, constant: Constant):
 
 
 class Programs:
-    """Those that one session has registered. Any thread."""
+    """The programs that one session has registered. Thread-safe."""
 
     def __init__(self, session):
         self._session = session
@@ -153,15 +158,17 @@ class Programs:
         self._stub = None
 
     def register(self, made: Part) -> str:
-        """The program's resource name; StrideError when the daemon does not take it."""
+        """The program's resource name. Raises StrideError when the daemon refuses the program."""
         session = self._session
         name = self._name(made.id)
         if made.id not in self._known:
             self._sweep()
             try:
-                session._call(self._service().CreateProgram, proto.CreateProgramRequest(program_id=name, program=made.program))
+                session._call(
+                    self._service().CreateProgram, proto.CreateProgramRequest(program_id=name, program=made.program)
+                )
             except _errors.AlreadyExists:
-                pass  # ours: the name tells session and content
+                pass  # registered by this session: the name contains session and content
         self._known[made.id] = self._known.get(made.id, 0) + 1
         return _full(session, name, "programs")
 
@@ -190,7 +197,10 @@ class Programs:
     def _delete(self, content: str) -> None:
         self._known.pop(content, None)
         try:
-            self._session._call(self._service().DeleteProgram, proto.DeleteProgramRequest(name=_full(self._session, self._name(content), "programs")))
+            self._session._call(
+                self._service().DeleteProgram,
+                proto.DeleteProgramRequest(name=_full(self._session, self._name(content), "programs")),
+            )
         except _errors.StrideError:
             pass
 

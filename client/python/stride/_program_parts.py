@@ -1,7 +1,8 @@
 """A long template in parts that each can be a program of the service.
 
-A part hands on to later ones what it made and they read. It hands on no views (each part that reads one makes it
-again), and no array that is written later, since a program may write only what it made."""
+A part passes arrays that it made to later parts that read them. It passes no views (each part that reads a
+view makes it again), and no array that is written later, since a program may write only arrays that it
+made."""
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -13,8 +14,8 @@ class _Uses(NamedTuple):
 
     made: Dict[int, int]  # handle: the operation that makes it
     reads: List[List[int]]  # handles that each operation reads or writes
-    views: Dict[int, int]  # handle of a view: what it is a view of
-    writes: Dict[int, int]  # array that views stand on: the last operation that writes it
+    views: Dict[int, int]  # handle of a view -> handle of its base
+    writes: Dict[int, int]  # array with views -> the last operation that writes it
 
 
 def _uses(operations: List[pb.Operation]) -> _Uses:
@@ -48,7 +49,7 @@ def _base(views: Dict[int, int], handle: int) -> int:
 
 
 def _chain(uses: _Uses, handle: int, begin: int) -> List[int]:
-    """The views made before `begin` that `handle` is, the one that stands on an array first."""
+    """The chain of views made before `begin` that leads to `handle`, from the view of an array on."""
     found: List[int] = []
     while handle in uses.views and uses.made[handle] < begin:
         found.append(handle)
@@ -59,7 +60,7 @@ def _chain(uses: _Uses, handle: int, begin: int) -> List[int]:
 def parted(
     operations: List[pb.Operation], outputs: List[int], max_operations: int, max_inputs: int, max_outputs: int
 ) -> Optional[List[Tuple[List[pb.Operation], List[int], List[int]]]]:
-    """(operations, inputs, outputs) of each part, with the template's handles; None where there is no way to cut."""
+    """(operations, inputs, outputs) of each part, with the template's handles; None if it cannot be cut."""
     uses = _uses(operations)
     end = len(operations)
     last_read: Dict[int, int] = {}
@@ -90,7 +91,7 @@ def parted(
 
 
 def _cuts(uses: _Uses, last_read: Dict[int, int], end: int, max_outputs: int) -> List[bool]:
-    """Before which operations a part may end: what lives on there is not written any more, and is not too much."""
+    """The operations before which a part may end: live arrays are few, and are not written later."""
     change = [0] * (end + 1)
     blocked = [0] * (end + 1)
     for handle, place in uses.made.items():

@@ -85,8 +85,8 @@ class Kernel:
         return self.configure(*configuration)
 
     def configure(self, griddim, blockdim, stream=0, sharedmem: int = 0) -> Callable:
-        """A callable that launches the kernel with so many blocks and threads; `stream` is accepted, since operations
-        run in order.
+        """A callable that launches the kernel with this number of blocks and threads; `stream` is accepted,
+        since operations run in order.
 
         Parameters
             griddim: the number of blocks, for each axis.

@@ -14,8 +14,8 @@ from stride._generator import Generator
 
 
 class RandomState(Generator):
-    """What numpy.random's functions are the methods of, and everything that Generator has. The numbers are not
-    NumPy's.
+    """NumPy's legacy class, whose methods are numpy.random's functions, with all methods of Generator. The
+    numbers are not NumPy's.
 
     Parameters: `seed`, as Generator's. Its methods may be called by several threads.
 
@@ -142,7 +142,7 @@ class RandomState(Generator):
         return self.integers(0, 2**63, size, _dtypes.int64)
 
     def get_state(self, legacy: bool = True):
-        """What `set_state` takes to go on from here.
+        """The current state, as `set_state` takes it.
 
         Parameters: `legacy`, whether as a tuple, else as a dictionary. Returns ("Philox", [key, stream], counter, 0,
         0.0), or the state of the bit generator.

@@ -1,4 +1,4 @@
-"""Why a daemon cannot be reached, for a person: each cause has a sentence of its own, the same as the C++ client's."""
+"""Explains why a daemon cannot be reached: each cause has its own sentence, the same as the C++ client's."""
 
 import errno
 import grp
@@ -65,7 +65,7 @@ def refused(target: str) -> Optional[_errors.StrideError]:
 def why_unreachable(
     address: str, target: str, tls_ca: Optional[str], tls_cert: Optional[str], channel: grpc.Channel
 ) -> _errors.StrideError:
-    """Looks again after a channel did not become ready in time."""
+    """Probes the address after a channel did not become ready in time."""
     return _errors.Unavailable(f"No daemon answers at {address}: {_why(target, tls_ca, tls_cert, channel)}")
 
 

@@ -1,4 +1,4 @@
-"""Random numbers and small random arrays that a loop draws one by one, read many at a time."""
+"""Random numbers and small random arrays that a loop draws one by one, read in batches."""
 
 from typing import Any, Callable, Dict, NamedTuple, Tuple
 
@@ -8,18 +8,19 @@ from stride._array import Array
 from stride._elements import number_of
 from stride._session import current_session
 
-# A call belongs to a loop if the last one of its kind was at most so many blocks ago: loops draw several kinds.
+# A call belongs to a loop if the last one of its kind was at most this many blocks ago: loops draw several
+# kinds.
 _NEAR = 256
 # Numbers of the first round trip; each further one has four times as many, up to the last.
 _FIRST, _LAST = 64, 4096
-# Kinds that are remembered: a loop whose parameters change has ever new ones.
+# Number of kinds kept: a loop whose parameters change has a new kind in each iteration.
 _MAX_KINDS = 64
 # Arrays that a loop of the host draws: elements of one of them, and of the longest read.
 MAX_ELEMENTS, _MAX_READ = 1024, 1 << 14
 
 
 class _Kind:
-    """What is known of calls of one distribution, parameters and type."""
+    """State of calls with one distribution, parameters and type."""
 
     def __init__(self, place: int):
         self.last = place
@@ -40,11 +41,11 @@ class _Blocks(NamedTuple):
 
 
 class ReadAhead:
-    """Serves numbers without axes to one generator. A number depends on the block that it reads alone, so that those
-    that are read ahead are what each call would have made, and none is lost when the state is changed.
+    """Serves numbers without axes to one generator. A number depends only on the block that it reads, so that
+    numbers read ahead equal those of single calls, and a change of the state loses none.
 
-    The first call of a kind makes its number on the device as any other; the second one makes the next ones as well and
-    reads all in one round trip, which the calls after it find on the host."""
+    The first call of a kind makes its number on the device as usual. The second one also makes the next
+    numbers and reads all in one round trip; later calls find them on the host."""
 
     def __init__(self) -> None:
         self._kinds: Dict[tuple, _Kind] = {}
@@ -53,8 +54,8 @@ class ReadAhead:
     def elements(
         self, kind: tuple, state: Tuple[int, int, int], count: int, in_block: int, make: Callable[[tuple, int], Array]
     ) -> np.ndarray:
-        """So many elements at `state`, in new memory, where each block gives `in_block` of them. `make(state, count)`
-        makes elements on the device; it makes those of the next blocks as well, which later calls find here."""
+        """Elements at `state`, in new memory; each block gives `in_block` of them. `make(state, count)` makes
+        elements on the device, including those of the next blocks, which later calls find here."""
         key, place, stream = state
         num_blocks = -(-count // in_block)
         kind = (kind, key, stream)
@@ -70,7 +71,7 @@ class ReadAhead:
         return known.values[begin:begin + count].copy()
 
     def known(self, kind: tuple, state: Tuple[int, int, int]) -> Any:
-        """The value that `make` of `number` has made for `state`; None where there is none."""
+        """The value that `make` of `number` has made for `state`, or None."""
         key, place, stream = state
         known = self._kinds.get((kind, key, stream))
         if known is None or current_session()._is_trace:

@@ -44,7 +44,9 @@ def mask_node(where, node: Node) -> Optional[Node]:
     if mask.dtype != _dtypes.bool:
         raise _errors.DataTypeMismatch(f"where= is an array of bool, not of {mask.dtype}", reason="DATA_TYPE_MISMATCH")
     if _inference.broadcast(node.shape, mask.shape) != node.shape:
-        raise _errors.ShapeMismatch(f"where= of {mask.shape} does not fit elements of {node.shape}", reason="SHAPE_MISMATCH")
+        raise _errors.ShapeMismatch(
+            f"where= of {mask.shape} does not fit elements of {node.shape}", reason="SHAPE_MISMATCH"
+        )
     return mask
 
 
@@ -57,9 +59,12 @@ def initial_number(initial) -> Optional[Number]:
     return Number(initial)
 
 
-def reduce_by(function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None, where=True, initial=None,
-              more: tuple = (), skip_nan: bool = False, correction: float = 0.0) -> Array:
-    """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the result's; `data_type` what the request asks for."""
+def reduce_by(
+    function: Union[int, str], node: Node, axes: tuple, keepdims: bool, dtype: np.dtype, data_type=None,
+    where=True, initial=None, more: tuple = (), skip_nan: bool = False, correction: float = 0.0,
+) -> Array:
+    """One operation. `function`: the service's number, or a ufunc's or reduction's name. `dtype` is the
+    result's; `data_type` what the request asks for."""
     shape = _inference.broadcast(node.shape, *(one.shape for one in more)) if more else node.shape
     if _graph.check_reduction is not None:
         _graph.check_reduction(function, node, axes, data_type)
@@ -149,7 +154,7 @@ def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type:
 
 
 def _of_one(array: Array, name: str, where, initial) -> Array:
-    """Of no axes: each element is reduced by itself."""
+    """Reduction along no axes: each element by itself."""
     from stride import _ufunc
 
     return array if where is True and initial is None else _ufunc.of_each(name, array, initial, where)
@@ -466,7 +471,9 @@ def _variance_about(mean, array: Array, axes: tuple, keepdims: bool, where, corr
     if where is not True:
         from stride import _elementwise, _manipulation
 
-        taken = _manipulation.broadcast_to(where if isinstance(where, Array) else wrap(node_of(where, array.session)), array.shape)
+        taken = _manipulation.broadcast_to(
+            where if isinstance(where, Array) else wrap(node_of(where, array.session)), array.shape
+        )
         # No degrees of freedom left: as below.
         left = _elementwise.maximum(count_nonzero(taken, axis=axes, keepdims=keepdims) - correction, 0)
         return total / left.astype(total.dtype)

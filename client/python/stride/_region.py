@@ -16,8 +16,9 @@ _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
 class Region:
-    """Unmapped when nobody has it or its `values`, the bytes. While `connection` is open the daemon leaves the bytes as they are, whatever becomes of
-    it and of the session; only the region's deletion makes zeros of them."""
+    """A mapped region, unmapped once neither it nor its `values`, the bytes, are referenced. While
+    `connection` is open the bytes stay, even if the daemon or the session ends; only deletion of the region
+    zeroes them."""
 
     def __init__(self, name: str, mapping: mmap.mmap, connection: Optional[socket.socket] = None):
         self.name = name
@@ -34,11 +35,13 @@ class Region:
         return self.values.size
 
     def make_own(self) -> None:
-        """The bytes move into memory of this process, at the same place, and the region may be deleted. Who reads them meanwhile sees no difference;
-        what is written meanwhile may be lost."""
+        """Moves the bytes into memory of this process, at the same address, so that the region may be
+        deleted. Concurrent reads are safe; concurrent writes may be lost."""
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
-        libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+        libc.mmap.argtypes = (
+            ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64,
+        )
         libc.mremap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p)
         own = libc.mmap(None, self.size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
         if own == _MAP_FAILED:
@@ -55,7 +58,7 @@ def address_of(values: np.ndarray) -> int:
 
 
 def open_region(target: str, made: pb.CreateRegionResponse, hold: bool) -> Region:
-    """The region that the daemon at `target` has made. `hold`: its bytes are to outlive the session."""
+    """Maps the region that the daemon at `target` has created. `hold`: its bytes outlive the session."""
     descriptor, connection = fetch_descriptor(target, made.socket_path, made.ticket)
     if not hold:
         connection.close()
@@ -64,7 +67,7 @@ def open_region(target: str, made: pb.CreateRegionResponse, hold: bool) -> Regio
 
 def _map(fd: int, size: int) -> mmap.mmap:
     try:
-        if os.fstat(fd).st_size < size:  # else its use could end in SIGBUS
+        if os.fstat(fd).st_size < size:  # otherwise an access could raise SIGBUS
             raise OSError("the daemon's region is smaller than it says")
         return mmap.mmap(fd, size, mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0))
     finally:

@@ -1,4 +1,4 @@
-"""Regions that NumPy arrays lie in: results that the daemon wrote there itself, and memory that users asked for."""
+"""Regions that hold NumPy arrays: results that the daemon wrote there, and memory that users requested."""
 
 import os
 import threading
@@ -11,17 +11,18 @@ import numpy as np
 
 from stride._region import Region
 
-# What is kept for the next results, as two of 256 MiB in turn: to take memory anew costs the daemon up to a second a GiB. It counts
-# against the tenant's quota, and goes when nobody has read for a while or the session needs the room.
+# Idle memory kept for later results, such as two of 256 MiB in turn: allocation costs the daemon up to a
+# second per GiB. It counts against the tenant's quota, and is released when no read has used it for a while
+# or the session needs the memory.
 MAX_IDLE_BYTES = 512 << 20
-# Lent and idle: half of what a tenant may have, so that other sessions of it have some too.
+# Lent and idle bytes: half of a tenant's quota, which leaves some to its other sessions.
 MAX_REGIONS = 32
-# Regions of results have this many sizes in each doubling, so that a result finds one that is at most a quarter too large.
+# Number of size classes of result regions in each doubling: a result's region is at most a quarter too large.
 _SIZES_IN_DOUBLING = 4
 
 
 class Loan:
-    """The base of an array whose memory is a region: with the last view of it the region goes back."""
+    """The base of an array whose memory is a region. The region returns to the pool with the last view."""
 
     __slots__ = ("region", "reusable", "done", "__array_interface__", "_pool", "__weakref__")
 
@@ -43,23 +44,23 @@ class Loan:
 
 
 class RegionPool:
-    """Thread-safe; regions come back at any moment, also amid its own work, as garbage collections do. `delete(name)` waits for the daemon when told
-    to."""
+    """Thread-safe and reentrant: a garbage collection may return regions at any moment. `delete(name, wait)`
+    waits for the daemon if `wait` is set."""
 
     def __init__(self, make: Callable[[int], Region], delete: Callable[..., None]):
         self._make, self._delete = make, delete
         self._lock = threading.Lock()
         self._lent: Dict[str, weakref.ref] = {}
-        self._idle: List[Region] = []  # the one that was used last is last
-        self._rested: List[str] = []  # idle when somebody last looked
+        self._idle: List[Region] = []  # most recently used last
+        self._rested: List[str] = []  # idle at the last trim
         self._returned: deque = deque()
         self._asked: Counter = Counter()  # regions of results, by size
         self._closed = False
         _pools.add(self)
 
     def lend(self, size: int, reuse: bool) -> Optional[Loan]:
-        """A region of zeros of at least `size` bytes; `reuse`: with whatever was there, and None where there is none that fits and to make one does not
-        pay. What `make` raises."""
+        """A zeroed region of at least `size` bytes. `reuse`: with old content, and None if none fits and a
+        new one does not pay. Raises the errors of `make`."""
         whole = _whole(size) if reuse else max(1, size)
         region = None
         if reuse:
@@ -78,22 +79,27 @@ class RegionPool:
         return loan
 
     def find(self, address: int, size: int) -> Optional[Tuple[str, int]]:
-        """The region that these bytes lie in, and where in it."""
+        """The region that contains these bytes, and their offset in it."""
         with self._locked():
             for name, held in self._lent.items():
                 loan = held()
-                if loan is not None and loan.region.address <= address and address + size <= loan.region.address + loan.region.size:
+                if (
+                    loan is not None
+                    and loan.region.address <= address
+                    and address + size <= loan.region.address + loan.region.size
+                ):
                     return name, address - loan.region.address
         return None
 
     def forget(self, name: str) -> None:
-        """The daemon does not know it: what lies there is ordinary memory from now on, and other idle ones are as old."""
+        """For a region that the daemon no longer knows: its bytes are ordinary memory from now on, and other
+        idle regions are equally old."""
         with self._locked():
             self._lent.pop(name, None)
             self._idle.clear()
 
     def drop_idle(self) -> bool:
-        """Waits until the daemon has their memory. False: there are none."""
+        """Deletes idle regions and waits until the daemon has their memory. False: there are none."""
         with self._locked():
             idle, self._idle = self._idle, []
         for region in idle:
@@ -101,7 +107,7 @@ class RegionPool:
         return bool(idle)
 
     def rest(self) -> None:
-        """Now and then: what was idle then, and still is, goes."""
+        """Called periodically: deletes regions that have been idle since the previous call."""
         with self._locked():
             gone = [region for region in self._idle if region.name in self._rested]
             self._idle = [region for region in self._idle if region.name not in self._rested]
@@ -110,7 +116,7 @@ class RegionPool:
             self._delete(region.name)
 
     def close(self) -> None:
-        """The session ends. What is lent stays as it is, in the hands of those that have it."""
+        """Ends with the session. Lent regions stay valid for their holders."""
         with self._locked():
             self._closed, self._lent, self._idle = True, {}, []
 
@@ -119,7 +125,7 @@ class RegionPool:
         self._settle()
 
     def before_fork(self) -> None:
-        """What a child writes is not to be seen here, nor to be written here what the child sees."""
+        """Parent and child must not see each other's writes."""
         gone = []
         try:
             with self._locked():
@@ -136,8 +142,9 @@ class RegionPool:
     # --- inside ---
 
     def _pays(self, size: int) -> bool:
-        """To make one takes longer than a copy to ordinary memory: it pays for programs that read such results again and again and let them go. The
-        first read may be the only one; of those that keep all results few are burdened with it."""
+        """Creating a region takes longer than a copy to ordinary memory, and pays only for programs that
+        repeatedly read and release such results. The first read may be the only one, and few programs that
+        keep all results pay for a region."""
         num_lent = sum(loan.region.size == size for held in self._lent.values() if (loan := held()) is not None)
         return num_lent < self._asked[size].bit_length() and len(self._lent) < MAX_REGIONS
 
@@ -159,7 +166,8 @@ class RegionPool:
         self._settle()
 
     def _settle(self) -> None:
-        """Who finds the lock taken leaves it to the one that has it, who looks once more after letting go."""
+        """A thread that finds the lock taken leaves the work to its holder, which checks again after it
+        releases the lock."""
         while self._returned and self._lock.acquire(blocking=False):
             try:
                 gone = self._take_in()
@@ -173,10 +181,13 @@ class RegionPool:
         while self._returned:
             region, reusable = self._returned.popleft()
             if self._lent.pop(region.name, None) is None:
-                continue  # the daemon's no more
+                continue  # unknown to the daemon
             (self._idle if reusable else gone).append(region)
-        # Several threads at once may have made more than there should be.
-        while self._idle and (sum(region.size for region in self._idle) > MAX_IDLE_BYTES or len(self._lent) + len(self._idle) > MAX_REGIONS):
+        # Concurrent threads may have created more than the limit.
+        while self._idle and (
+            sum(region.size for region in self._idle) > MAX_IDLE_BYTES
+            or len(self._lent) + len(self._idle) > MAX_REGIONS
+        ):
             gone.append(self._idle.pop(0))
         return gone
 

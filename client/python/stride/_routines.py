@@ -156,8 +156,8 @@ def argsort(
 
 
 def ranked(x: Array, ranks: Array, axis: int) -> Array:
-    """The elements along an axis that a sort would put at these places, without a sort of the others: integers of one
-    axis, or for each slice its own. NaN comes last. A place outside is told when the result is read."""
+    """The elements of given ranks along an axis, as a sort would order them. `ranks`: integers of one axis,
+    or for each slice. NaN comes last. A read of the result raises for a rank out of range."""
     shape = list(x.shape)
     shape[axis] = ranks.shape[0 if ranks.ndim == 1 else axis]
     return _record(_prepared("select", ("input", "ranks"), axis=axis), shape, x.dtype, (x._node, ranks._node))
@@ -240,7 +240,10 @@ def searchsorted(a, v, side: str = "left", sorter=None) -> Array:
 
 # --- running results ---
 
-def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool, reverse: bool, exclusive: bool, name: str) -> Array:
+
+def _running(
+    function: str, x, axis: Optional[int], dtype, include_initial: bool, reverse: bool, exclusive: bool, name: str
+) -> Array:
     array = _array(x)
     if axis is None:
         if array.ndim > 1:
@@ -248,7 +251,9 @@ def _running(function: str, x, axis: Optional[int], dtype, include_initial: bool
         axis = 0
     if not array.ndim:
         array = _manipulation.reshape(array, (1,))
-    return _ufunc.accumulate(function, array, axis, dtype, include_initial=include_initial, reverse=reverse, exclusive=exclusive)
+    return _ufunc.accumulate(
+        function, array, axis, dtype, include_initial=include_initial, reverse=reverse, exclusive=exclusive
+    )
 
 
 def cumulative_sum(
@@ -360,12 +365,16 @@ def cumprod(a, axis: Optional[int] = None, dtype=None, out=None) -> Array:
 # --- by indices ---
 
 def gather(x: Array, indices: List[Array], axis: int, along_axis: bool = False, mode: str = "raise") -> Array:
-    """`x[..., i, j]` with the indices from `axis` on. One that is out of range is told when the result is read."""
+    """`x[..., i, j]` with the indices from `axis` on. A read of the result raises for an index out of range."""
     nodes = (x._node, *(index._node for index in indices))
     if along_axis:
         shape = _along_axis(x, indices[0], axis)[1]
     else:
-        shape = (*x.shape[:axis], *_inference.broadcast(*(index.shape for index in indices)), *x.shape[axis + len(indices):])
+        shape = (
+            *x.shape[:axis],
+            *_inference.broadcast(*(index.shape for index in indices)),
+            *x.shape[axis + len(indices) :],
+        )
     def host(values, *places):
         return values[(*(slice(None),) * axis, *places)]
 
@@ -428,7 +437,7 @@ def take(a, indices, axis: Optional[int] = None, out=None, mode: str = "raise") 
 
 
 def take_along_axis(arr, indices, axis: Optional[int] = -1) -> Array:
-    """The elements at places along an axis that each slice has of its own, such as `argsort` gives.
+    """The elements at indices along an axis, separate for each slice, such as `argsort` returns.
 
     Parameters
         arr: an array.
@@ -509,7 +518,9 @@ def nonzero(a) -> Tuple[Array, ...]:
     return tuple(map(wrap, record_several(x.session, [((count,), _dtypes.int64)] * x.ndim, build, (x._node,))))
 
 
-def scatter(target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise") -> None:
+def scatter(
+    target: Array, indices: List[Array], values: Array, axis: int, along_axis: bool = False, mode: str = "raise"
+) -> None:
     """`target[..., i, j] = values`, in place; among equal indices the last counts. The caller ensures that the values
     broadcast to the shape of the indices."""
     from stride import _indexing
@@ -574,7 +585,7 @@ def put(a: Array, ind, v, mode: str = "raise") -> None:
 
 
 def put_along_axis(arr: Array, indices, values, axis: Optional[int] = -1) -> None:
-    """Writes the elements at places along an axis that each slice has of its own.
+    """Writes the elements at indices along an axis, separate for each slice.
 
     Parameters
         arr: the array that is changed.
@@ -882,7 +893,9 @@ def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 
         axis = _inference.normal_axis(axis, len(value.shape))
         shape, kind = (*value.shape[:axis], num_groups, *value.shape[axis + 1:]), value.dtype
         if groups.shape != (value.shape[axis],):
-            raise _errors.ShapeMismatch(f"groups of {groups.shape} for {value.shape[axis]} elements", reason="SHAPE_MISMATCH")
+            raise _errors.ShapeMismatch(
+                f"groups of {groups.shape} for {value.shape[axis]} elements", reason="SHAPE_MISMATCH"
+            )
     kind = _ufunc.accumulated_type(function, kind) if dtype is None else _dtypes.dtype_of(dtype)
     message = pb.GroupReduce(function=function, num_groups=num_groups, axis=axis, data_type=_dtypes.NUMBERS[kind])
     nodes: Tuple[Node, ...] = (groups._node,)
@@ -1021,5 +1034,9 @@ def group_sum(keys, values, /) -> Tuple[Array, Array]:
     if groups.inverse_indices.shape != values.shape:
         raise _errors.ShapeMismatch(f"keys of {groups.inverse_indices.shape} group values of {values.shape}")
     size = (values.size,)
-    return groups.values, group_reduce("add", _manipulation.reshape(values, size), _manipulation.reshape(groups.inverse_indices, size),
-                                       groups.values.size)
+    return groups.values, group_reduce(
+        "add",
+        _manipulation.reshape(values, size),
+        _manipulation.reshape(groups.inverse_indices, size),
+        groups.values.size,
+    )

@@ -1,4 +1,4 @@
-"""Launches of the distributions of `_sampling_text`, each element, or row, from a stream of its own."""
+"""Launches of the distributions of `_sampling_text`: each element, or row, uses a separate stream."""
 
 import functools
 import math
@@ -20,7 +20,9 @@ __device__ bool is_rejected(long long x) { return x == -0x7FFFFFFFFFFFFFFFll - 1
 __device__ void store(double* to, double x, bool ok) { *to = ok ? x : __longlong_as_double(0x7FF8000000000BADll); }
 __device__ void store(double* to, double x) { *to = x; }
 // A number beyond the range is the greatest count, as in NumPy.
-__device__ void store(long long* to, double x) { *to = x < 9223372036854775808.0 ? (long long)x : 0x7FFFFFFFFFFFFFFFll; }
+__device__ void store(long long* to, double x) {
+  *to = x < 9223372036854775808.0 ? (long long)x : 0x7FFFFFFFFFFFFFFFll;
+}
 __device__ void store(long long* to, double x, bool ok) { *to = ok ? (long long)x : -0x7FFFFFFFFFFFFFFFll - 1; }
 """
 _LOOP = (
@@ -32,8 +34,8 @@ _STREAM = "Stream s = {key, counter + i, stream ^ 0x8000000000000000ull, 0, fals
 
 @functools.lru_cache(maxsize=None)
 def _text(name: str, dtype: np.dtype, singles: tuple) -> str:
-    """The kernel for parameters of which some are one number for all. A first loop without branches tries once for each
-    element; a second one goes on where that was rejected."""
+    """The kernel for parameters of which some are one number for all. A first loop without branches tries
+    once for each element; a second one continues for rejected elements."""
     parameters = "".join(f"const double* __restrict__ p{i}, " for i in range(len(singles)))
     values = "".join(f", p{i}[{'0' if single else 'i'}]" for i, single in enumerate(singles))
     c_type = _ufunc.c_type(dtype)

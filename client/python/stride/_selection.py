@@ -162,7 +162,7 @@ def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Array:
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence, *args: Any, **kw: Any) -> Array:
-    """For each element what the function whose condition is the last that is true gives. The functions see all
+    """For each element the result of the function with the last true condition. The functions receive all
     elements.
 
     Parameters
@@ -236,7 +236,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
         # A negative number is outside here, and one that gather would count from the end.
         indices = _elementwise.where(indices < 0, count, indices)
     shape = _inference.broadcast(indices.shape, *(one.shape for one in arrays))
-    # A Python number has no type of its own.
+    # A Python number is weak.
     kind = _manipulation.result_type(*(one if type(one) in (int, float, complex) else array
                                        for one, array in zip(given, arrays))) if count > 1 else arrays[0].dtype
     stacked = _manipulation.stack([broadcast_to(one.astype(kind, copy=False), shape) for one in arrays])
@@ -469,8 +469,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Tuple[Array, ..
 
 
 def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Array:
-    """What a function gives for each slice of one axis. It is called for every one of them: a function of whole arrays
-    is faster.
+    """The results of a function for each slice along one axis. It is called once per slice: a function of
+    whole arrays is faster.
 
     Parameters
         func1d: a function of an array of one axis.
@@ -500,7 +500,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
 
 
 def apply_over_axes(func: Callable, a: Any, axes: Any) -> Array:
-    """What a function of an array and an axis gives for one axis after another; axes that it drops come back.
+    """Applies a function of an array and an axis to one axis after another, and restores axes that it drops.
 
     Parameters
         func: a function of an array and an axis.

@@ -26,37 +26,38 @@ from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, comp
     device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc, tenant_service_pb2, \
     tenant_service_pb2_grpc
 
-# Up to here bytes travel inside commands; beyond, on connections of their own.
+# Bytes up to this size travel inside commands, larger ones on separate connections.
 INLINE_BYTES = 64 << 10
 FETCH_INLINE_BYTES = 1 << 20
 # Downloads up to this size stay on the host, so that reading elements one by one costs one round trip.
 _CACHE_BYTES = 64 << 10
 _CONNECT_SECONDS = 5.0
-_CALL_SECONDS = 60.0  # for what waits for no device
+_CALL_SECONDS = 60.0  # for calls that wait for no device
 _TTL_SECONDS = 600
-# Launches that follow one another faster than this travel together, so many at most: a message costs more than a
+# Launches at shorter intervals than this share a message, up to this many: a message costs more than a
 # launch.
 _HOLD_SECONDS = 1e-4
-# How long after a message long operations are held at most: the device may have nothing to do by then.
+# Longest time to hold long operations after a message: the device may be idle by then.
 _HOLD_LONG_SECONDS = 2e-4
 _MAX_HELD = 32
-# Many values that are sent at once leave in parts of 1, 2, 4, 8, ... values where these have so many bytes each, which
-# an H100 moves in some 3 us with the other inputs: the device works while the rest is encoded, and messages are few.
+# A batch of values of at least this many bytes each is sent in parts of 1, 2, 4, 8, ... values: the device
+# works while the rest is encoded, and messages are few. An H100 moves such a value with its inputs in about 3
+# us.
 _PART_BYTES = 4 << 20
-# Parts have at most so many values, of any size: the daemon plans them while the next ones are encoded.
+# Largest number of values in a part, of any size: the daemon plans a part while the next one is encoded.
 _MAX_PART_NODES = 128
-# Nodes remembered before those that are gone are forgotten.
+# Number of recorded nodes at which dead references are removed.
 _SWEEP_AFTER = 2_000
 
-# The process's open sessions that were entered, or connected first; the last is the session of a thread that entered
-# none.
+# Open sessions of the process that were entered, or connected first. The last one is used by a thread that
+# entered none.
 _default: List["Session"] = []
 # The sessions that this thread, or asyncio's task, has entered, innermost last.
 _entered: "contextvars.ContextVar[Tuple[Session, ...]]" = contextvars.ContextVar("stride_sessions", default=())
 
 
 class _Tracing(threading.local):
-    """The functions that this thread is tracing, innermost last: theirs is what creation functions make."""
+    """The thread's active traces, innermost last. Creation functions make arrays of the innermost."""
 
     def __init__(self):
         self.traces: list = []
@@ -66,9 +67,12 @@ _tracing = _Tracing()
 _live: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
 
-def connect(address: Optional[str] = None, *, token: Optional[str] = None, tls_ca: Optional[str] = None,
-            tls_cert: Optional[str] = None, tls_key: Optional[str] = None, tls_server_name: Optional[str] = None,
-            device: Optional[str] = None, timeout: Optional[float] = None, num_bulk_channels: int = 0, local: bool = True) -> "Session":
+def connect(
+    address: Optional[str] = None, *, token: Optional[str] = None, tls_ca: Optional[str] = None,
+    tls_cert: Optional[str] = None, tls_key: Optional[str] = None, tls_server_name: Optional[str] = None,
+    device: Optional[str] = None, timeout: Optional[float] = None, num_bulk_channels: int = 0,
+    local: bool = True,
+) -> "Session":
     """Connects to a daemon: at `address` (`unix:/path`, `host:7433`), else STRIDE_ADDRESS, else the machine's
     socket, else a private daemon, which ends with the session, where `strided` is found (STRIDE_DAEMON, PATH).
 
@@ -157,7 +161,7 @@ def current_session() -> "Session":
 
 
 class Session:
-    """A connection to a daemon, with arrays of its own. `connect` makes it; `close` or a `with` block ends it.
+    """A connection to a daemon, which owns arrays. `connect` makes it; `close` or a `with` block ends it.
 
     Several threads may use a session, though each array belongs to one thread at a time.
 
@@ -174,21 +178,21 @@ class Session:
     """
 
     _is_trace = False
-    _weak: Any = None  # of a trace: nodes that take the type of what they meet
+    _weak: Any = None  # for traces: nodes that take the type of the other operand
     _depth = 0
     _flush_type = Flush
     _inherited = False  # by a forked process
     _has_sharded = False  # an array of the session is spread over devices
-    _held: Optional[Flush] = None  # commands that are to travel with the next ones
-    _sent_launch = 0.0  # when a launch was sent or held last
-    _sent_message = 0.0  # when a message with commands was sent last
-    _sender: Optional[threading.Thread] = None  # sends what is held where nothing follows
+    _held: Optional[Flush] = None  # commands to send with the next ones
+    _sent_launch = 0.0  # time of the last launch, sent or held
+    _sent_message = 0.0  # time of the last message with commands
+    _sender: Optional[threading.Thread] = None  # sends held commands when none follow
 
     def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float],
                  local: bool):
         self.address = address
         self.timeout = timeout
-        self._tenant_name = ""  # once it was asked for
+        self._tenant_name = ""  # after the first request
         self.device = _device_name(device)
         self._channels = channels
         self._daemon = daemon
@@ -199,16 +203,16 @@ class Session:
         # Weak references to nodes that may still be deferred. Threads append without the lock: the list stays the same
         # object, and is shortened from its front, with the lock.
         self._recorded: list = []
-        self._num_taken = 0  # how often some were taken away
+        self._num_taken = 0  # number of removals
         self._lock = threading.RLock()
         self._send_soon = threading.Event()  # wakes the sender
-        self._copies = Copies()  # of arrays whose elements are read and written here
+        self._copies = Copies()  # copies on the host of arrays that the program reads and writes by element
         # Places of the program that make the arrays of a loop of the host (`_local.mark`).
         self._host_places: set = set()
-        self._places: dict = {}  # how often the host waited for a number at a place of the program (`_elements.py`)
+        self._places: dict = {}  # number of waits for a number, by place of the program (`_elements.py`)
         self._closed = threading.Event()
-        self._programs = None  # of jit, once there are some
-        self._gpu = None  # whether the daemon has one, once it was asked
+        self._programs = None  # jit's programs, once there are some
+        self._gpu = None  # whether the daemon has one, after the first query
         self._devices = device_service_pb2_grpc.DeviceServiceStub(channels.control)
         self._arrays = array_service_pb2_grpc.ArrayServiceStub(channels.control)
         self._sessions = session_service_pb2_grpc.SessionServiceStub(channels.control)
@@ -222,9 +226,15 @@ class Session:
             raise
         connections = LocalConnections(channels) if local and _address.is_unix(channels.target) else None
         self._shared = _shared.SharedMemory(channels, self.name, connections)
-        self._stream = CommandStream(compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name, connections)
-        threading.Thread(target=_renew, args=(weakref.ref(self), self._closed, self._sessions, self.name), name="stride-renewal",
-                         daemon=True).start()
+        self._stream = CommandStream(
+            compute_service_pb2_grpc.ComputeServiceStub(channels.control), self.name, connections
+        )
+        threading.Thread(
+            target=_renew,
+            args=(weakref.ref(self), self._closed, self._sessions, self.name),
+            name="stride-renewal",
+            daemon=True,
+        ).start()
         _live.add(self)
 
     # --- lifetime ---
@@ -254,7 +264,7 @@ class Session:
 
     @property
     def tenant(self) -> str:
-        """The tenant's name, such as `tenants/default`: the daemon is asked once.
+        """The tenant's name, such as `tenants/default`. The first call asks the daemon.
 
         Example
             >>> st.current_session().tenant
@@ -267,7 +277,7 @@ class Session:
 
     @property
     def transport(self) -> str:
-        """What commands travel by: `local`, the daemon's own connection for clients of its host, or `grpc`.
+        """The transport of commands: `local`, the daemon's connection for clients of its host, or `grpc`.
 
         Example
             >>> st.current_session().transport in ("local", "grpc")
@@ -320,7 +330,7 @@ class Session:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Forgets recorded nodes that are gone or were sent; sends those that are left where they are many."""
+        """Removes references to recorded nodes that are dead or sent, and sends the rest if there are many."""
         with self._lock:
             recorded = self._recorded
             known = recorded[:]
@@ -331,8 +341,8 @@ class Session:
                 self._settle()
 
     def _send_early(self, node: Node) -> None:
-        """Sends what computes a node that no read asks for yet. Raises nothing: a node that cannot be sent stays as it
-        is, and its read raises the error."""
+        """Sends the commands of a node before any read needs it. Raises nothing: a node that cannot be sent
+        stays deferred, and its read raises the error."""
         if self._is_trace:
             return
         try:
@@ -341,8 +351,8 @@ class Session:
             pass  # also what builders raise
 
     def _flush(self, nodes, then=None, may_hold: bool = False) -> None:
-        """Sends what computes these nodes; `then(flush)` may add commands. `may_hold`: where others follow soon, they
-        travel with those."""
+        """Sends the commands of these nodes; `then(flush)` may add commands. `may_hold`: holds them for a
+        message with commands that follow soon."""
         with self._lock:
             self._check_open()
             flush, self._held = self._held or self._flush_type(self), None
@@ -357,7 +367,7 @@ class Session:
                     then(flush)
                 flush_ok = True
             finally:
-                # Nodes have handles by now, so even after an error what there is must go.
+                # Nodes have handles by now, so the commands must be sent even after an error.
                 if may_hold and flush_ok and self._holds(flush):
                     self._held = flush
                 elif flush_ok or flush:
@@ -366,8 +376,9 @@ class Session:
                         self._sent_launch = time.monotonic()  # as in _launch
 
     def _materialise_in_parts(self, flush: Flush, nodes) -> None:
-        """Makes the commands of these nodes, and sends those of the first ones while the others are made, where these
-        take a device some time or are many. What the last nodes need stays in `flush`. The session's lock is held."""
+        """Makes the commands of these nodes. If they keep a device busy or are many, sends the first ones
+        while the others are made. Commands of the last nodes stay in `flush`. Caller holds the session's
+        lock."""
         last = nodes[-1]
         num_nodes, part = 0, 1
         for node in nodes:
@@ -389,8 +400,8 @@ class Session:
             self._sent_message = time.monotonic()
 
     def _launch(self, add) -> None:
-        """Sends everything recorded that is held, as a kernel may write what it reads, and the launch, or write in
-        place, that `add(flush)` adds, which travels with those that follow soon."""
+        """Sends all held recorded values, since a kernel may write arrays that they read, then the launch or
+        write in place that `add(flush)` adds, which may share a message with later ones."""
         with self._lock:
             if self._recorded:
                 self._settle(add, may_hold=True)
@@ -408,11 +419,12 @@ class Session:
                 self._held = flush if is_held else None
                 if not is_held:  # also after an error, as in _flush
                     self._finish(flush)
-                    # The time of a send is no pause: after a slow one the next launch would be sent alone too.
+                    # The duration of a send is not a pause: otherwise the launch after a slow send would be
+                    # sent alone too.
                     self._sent_launch = time.monotonic()
 
     def _holds(self, flush: Flush) -> bool:
-        """Whether launches wait for those that follow. The session's lock is held."""
+        """Whether to hold launches for later ones. Caller holds the session's lock."""
         now = time.monotonic()
         last, self._sent_launch = self._sent_launch, now
         if self._is_trace or flush.is_urgent or flush.num_launches >= _MAX_HELD or now - last > _HOLD_SECONDS:
@@ -429,7 +441,7 @@ class Session:
         return True
 
     def _send_held(self) -> None:
-        """Sends what is held, if something is."""
+        """Sends held commands, if any."""
         if self._held is not None:
             try:
                 self._flush(())
@@ -437,7 +449,8 @@ class Session:
                 pass  # the connection has ended: the next use reports it
 
     def _settle(self, then=None, may_hold: bool = False) -> None:
-        """Sends everything recorded that somebody still holds, as a write to what it reads must come after it; `then` as in flush."""
+        """Sends all recorded values that are still referenced, since a write to their inputs must come after
+        them; `then` as in flush."""
         with self._lock:
             recorded = self._recorded[:]
             del self._recorded[:len(recorded)]  # other threads append at the end
@@ -447,10 +460,12 @@ class Session:
                 self._flush(nodes, then, may_hold)
 
     def _foreign(self, node: Node) -> int:
-        """The handle of another session's node: there is none."""
+        """Raises for a node of another session, which has no handle here."""
         if node.session._is_trace:
-            raise _errors.TracingError("an array of a function that is traced (by jit or vmap) cannot be used outside it",
-                                       origin=_origin.describe(node.origin))
+            raise _errors.TracingError(
+                "an array of a function that is traced (by jit or vmap) cannot be used outside it",
+                origin=_origin.describe(node.origin),
+            )
         raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
 
     def synchronize(self) -> None:
@@ -482,7 +497,7 @@ class Session:
                 raise error
 
     def _fetch_future(self, node: Node) -> Future:
-        """Sends what computes `node` and asks for its bytes; resolves to a CommandResult."""
+        """Sends the commands of `node` and a fetch of its bytes; resolves to a CommandResult."""
         return self._stream.future_of(self._fetch(node))
 
     def _fetch(self, node: Node) -> Answer:
@@ -491,8 +506,8 @@ class Session:
         return answer
 
     def _read(self, node: Node, progress=None, is_used: bool = True) -> np.ndarray:
-        """The elements, read-only when they stay cached. Raises what went wrong while they were computed. `is_used`:
-        the program goes on with the elements, not only once they are computed."""
+        """The elements, read-only when they stay cached. Raises the error of their computation. `is_used`:
+        the program uses the elements and does not only wait for them."""
         from stride import _elements
 
         host = node.cached()
@@ -528,7 +543,7 @@ class Session:
         return values if node.nbytes > FETCH_INLINE_BYTES and values is not node.host else np.array(values)
 
     def _accept(self, node: Node, result, origin=None) -> np.ndarray:
-        """The elements out of the answer to a fetch, or to the command that computed them. `origin`: Answer's."""
+        """The elements from the answer to a fetch or to the command that computed them. `origin`: Answer's."""
         _printed.show(self)
         failure = self._stream.take_failure(node.buffer)
         if result.HasField("status") and result.status.code:
@@ -556,26 +571,27 @@ class Session:
                 buffer = node.buffer
                 if buffer is None or buffer.copy is None:
                     node.keep(values)
-                elif not buffer.copy.dirty:  # it lacks these elements, and writes into it may be of some
+                elif not buffer.copy.dirty:  # it lacks these elements, which a write to it may concern
                     buffer.end_copy()
                     buffer.version += 1
                     node.keep(values)
             elif is_sharded:
-                # Made once more where it is used: an upload would be in one piece.
+                # Created again where it is used: an upload would be in one piece.
                 self._has_sharded = True
                 node.keep(values)
             elif node.op is not None:
                 node.returned(values)
 
     def _may_hand_over(self, node: Node) -> bool:
-        """Whether the host keeps the elements, once read."""
+        """Whether the host caches the elements after a read."""
         return node.nbytes <= _CACHE_BYTES
 
     def _hand_over(self, node: Node) -> np.ndarray:
-        """The elements kept on the host, which from now on are the caller's alone: writing them changes no array of the service."""
+        """The host's cached elements, of which the caller becomes the only owner: writes to them change no
+        array of the service."""
         values = self._read(node)
         if not values.flags.owndata or node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts):
-            return np.array(values)  # the host's elements of a view are part of another array's
+            return np.array(values)  # a view's elements on the host are part of another array's
         self._flush((node,))  # the service must have them
         node.host = None
         values.setflags(write=True)
@@ -598,7 +614,7 @@ class Session:
             raise
 
     def _run_and_wait(self, nodes, make) -> None:
-        """Sends what computes these nodes, then the operation `make(flush)`, and waits until that has been done."""
+        """Sends the commands of these nodes, then the operation `make(flush)`, and waits for its end."""
         answer = Answer()
 
         def add(flush):
@@ -613,7 +629,8 @@ class Session:
             raise _errors.from_status(result.status)
 
     def _await_acceptance(self, node: Node) -> None:
-        """Sends what computes `node`, and waits until the daemon knows its name: other calls travel by other connections than commands."""
+        """Sends the commands of `node` and waits until the daemon knows its name, because other calls travel
+        on other connections than commands."""
         answer = Answer()
 
         def add(flush):
@@ -623,7 +640,13 @@ class Session:
             self._check_open()
             copy = node.buffer.copy if node.buffer is not None else None
             is_old = copy is not None and copy.dirty
-            if node.session is self and node.handle and not is_old and self._held is None and self._stream.all_answered():
+            if (
+                node.session is self
+                and node.handle
+                and not is_old
+                and self._held is None
+                and self._stream.all_answered()
+            ):
                 return
             self._flush((node,), add)
         self._wait(answer)
@@ -632,7 +655,7 @@ class Session:
         if not self._stream.wait(answer, self.timeout):
             raise self._late()
         if answer.error is not None:
-            # Each raise has a traceback of its own.
+            # Each raise needs a separate traceback.
             raise answer.error.with_traceback(None)
         return answer.result
 
@@ -651,7 +674,9 @@ class Session:
             error = _errors.from_status(failure.status)
             # As in the errors that arrays carry, fields are the operation's.
             prefix = "operation."
-            error.fields = [(path[len(prefix):] if path.startswith(prefix) else path, text) for path, text in error.fields]
+            error.fields = [
+                (path[len(prefix) :] if path.startswith(prefix) else path, text) for path, text in error.fields
+            ]
             error.origin = _origin.describe(failure.origin)
             raise error
 
@@ -661,13 +686,15 @@ class Session:
     def _check_open(self) -> None:
         if self._closed.is_set():
             if self._inherited:
-                raise _errors.FailedPrecondition("The session is that of the process which this one was forked from; connect anew")
+                raise _errors.FailedPrecondition(
+                    "The session is that of the process which this one was forked from; connect anew"
+                )
             raise _errors.Cancelled("The session is closed; make another with stride.connect()")
 
     # --- bytes in ---
 
     def _upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
-        """A node with these elements, which are copied: kept here when few, else sent now."""
+        """A node with a copy of these elements: kept on the host when they are few, else uploaded now."""
         self._check_open()
         dtype = _dtypes.dtype_of(values.dtype)
         node = Node(self, values.shape, dtype, None, (), _origin.caller())
@@ -683,11 +710,15 @@ class Session:
             return node
         values = np.ascontiguousarray(values, dtype).reshape(values.shape)
         if self._released:
-            # A program that only uploads sends nothing else, and this array may have the memory of the last.
+            # A program that only uploads sends no other commands, and this array may reuse the last one's
+            # memory.
             self._flush(())
         handle = self._next_id()
-        _transfer.put(self._channels, self._shared, self._helpers, self.name, str(handle), spec_of(node), values, device=device,
-                      progress=progress, timeout=self.timeout, sharding=None if sharding is None else sharding.to_proto())
+        _transfer.put(
+            self._channels, self._shared, self._helpers, self.name, str(handle), spec_of(node), values,
+            device=device, progress=progress, timeout=self.timeout,
+            sharding=None if sharding is None else sharding.to_proto(),
+        )
         node.handle = handle
         node.device = device
         return node
@@ -716,7 +747,7 @@ class Session:
         return self._shared.empty(shape, np.dtype(dtype))
 
     def _describe(self, node: Node) -> array_pb2.Array:
-        """What the daemon knows of a value that is, or is to be, on its devices."""
+        """The daemon's description of a value that is, or will be, on its devices."""
         self._await_acceptance(node)
         request = array_service_pb2.GetArrayRequest(name=f"{self.name}/arrays/{node.handle}")
         return self._call(self._arrays.GetArray, request).array
@@ -736,12 +767,14 @@ class Session:
         return [Device.from_proto(device) for device in reply.devices]
 
     def _has_gpu(self) -> bool:
-        """Whether the daemon has another device than processors; asked once."""
+        """Whether the daemon has a device that is not a CPU device. The first call asks the daemon."""
         if self._gpu is None:
             self._gpu = any(device.kind != "cpu" for device in self.devices())
         return self._gpu
 
-    def watch_devices(self, interval: float = 1.0, *, names: Optional[List[str]] = None, max_samples: int = 0) -> Iterator[List[DeviceSample]]:
+    def watch_devices(
+        self, interval: float = 1.0, *, names: Optional[List[str]] = None, max_samples: int = 0
+    ) -> Iterator[List[DeviceSample]]:
         """Samples of every device, the first at once; ends after `max_samples`, or when the iterator is closed.
 
         Parameters
@@ -751,7 +784,7 @@ class Session:
         Returns
             An iterator of lists of DeviceSample.
         Raises
-            NotFound for a device that there is not.
+            NotFound for an unknown device.
         Example
             >>> len(list(st.current_session().watch_devices(0.05, max_samples=2)))
             2
@@ -775,7 +808,7 @@ class Session:
         Returns
             An array.
         Raises
-            NotFound for a name that there is not.
+            NotFound for an unknown name.
         Example
             >>> _ = st.save("doc_saved", st.arange(3), overwrite=True)
             >>> st.current_session().array("doc_saved").tolist()
@@ -799,8 +832,16 @@ class Session:
             True
         """
         replies = self._pages(self._arrays.ListArrays, array_service_pb2.ListArraysRequest(parent=parent or self.name))
-        return [{"name": a.name, "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None, "shape": tuple(a.shape), "nbytes": a.size_bytes}
-                for reply in replies for a in reply.arrays]
+        return [
+            {
+                "name": a.name,
+                "dtype": _dtypes.dtype_numbered(a.data_type) if a.data_type else None,
+                "shape": tuple(a.shape),
+                "nbytes": a.size_bytes,
+            }
+            for reply in replies
+            for a in reply.arrays
+        ]
 
     def _pages(self, method, request):
         """The replies of a listing, one a page."""
@@ -817,7 +858,8 @@ class Session:
 
 
 def _is_long(node: Node) -> bool:
-    """Whether a value is worth a message: it, or what is no elementwise function's first input, has many bytes."""
+    """Whether a value is worth a message: the value, or the first input if the operation is not elementwise,
+    has many bytes."""
     if node.nbytes >= _PART_BYTES:
         return True
     return type(node.op) is not str and bool(node.inputs) and type(node.inputs[0]) is Node and \
@@ -839,7 +881,8 @@ def _send_held(session, send_soon: threading.Event) -> None:
         alive = session()
         if alive is None or alive.closed:
             return
-        # While launches follow one another they go when they are many: to send some of them here costs more messages.
+        # Launches in quick succession are sent when they are many: sending some of them here would cost more
+        # messages.
         if is_asked and time.monotonic() - alive._sent_launch >= _HOLD_SECONDS:
             with alive._lock:
                 send_soon.clear()
@@ -858,7 +901,7 @@ def _renew(session, closed, stub, name) -> None:
         try:
             stub.RenewSession(session_service_pb2.RenewSessionRequest(name=name), timeout=30)
         except grpc.RpcError:
-            pass  # whoever uses the session is told
+            pass  # the next use of the session reports it
 
 
 @atexit.register
@@ -868,7 +911,8 @@ def _close_all() -> None:
 
 
 def _leave_to_parent() -> None:
-    """In a forked child: sessions are the parent's, who goes on. Its threads and the locks that they had are not here."""
+    """In a forked child: sessions belong to the parent, which keeps using them. Its threads, and the locks
+    that they held, do not exist here."""
     _default.clear()
     for session in list(_live):
         session._inherited = True

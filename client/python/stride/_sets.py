@@ -48,8 +48,8 @@ def _partition(array: Array, kth: Any, axis: Optional[int], kind: str, order: An
 
 
 def partition(a: Any, kth: Any, axis: Optional[int] = -1, kind: str = "introselect", order: Any = None) -> Array:
-    """An array in which the elements that a sort would put at the places `kth` are there, with no greater ones before
-    and no smaller ones after.
+    """An array whose elements at `kth` are those of the sorted order, with no greater ones before and no
+    smaller ones after.
 
     Parameters
         a: an array.

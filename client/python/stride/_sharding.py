@@ -37,7 +37,9 @@ class Sharding:
     def __post_init__(self):
         if self.devices is not None:
             devices: Sequence[str] = (self.devices,) if isinstance(self.devices, str) else self.devices
-            object.__setattr__(self, "devices", tuple(_device_name(device).replace("devices/", "", 1) for device in devices))
+            object.__setattr__(
+                self, "devices", tuple(_device_name(device).replace("devices/", "", 1) for device in devices)
+            )
         if self.replicated and self.axis:
             raise ValueError("a replicated array is split along no axis")
 
@@ -50,7 +52,9 @@ class Sharding:
             >>> st.Sharding(axis=1).to_proto().axis
             1
         """
-        return array_pb2.Sharding(axis=self.axis, replicated=self.replicated, devices=[_device_name(device) for device in self.devices or ()])
+        return array_pb2.Sharding(
+            axis=self.axis, replicated=self.replicated, devices=[_device_name(device) for device in self.devices or ()]
+        )
 
     @staticmethod
     def from_proto(proto: array_pb2.Sharding) -> "Sharding":

@@ -1,4 +1,5 @@
-"""Memory shared with a daemon on this machine (RegionService): one region that transfers copy through, and those that arrays lie in."""
+"""Memory shared with a daemon on this machine (RegionService): one bounce region for transfers, and regions
+that hold arrays."""
 
 import math
 import threading
@@ -16,19 +17,20 @@ from stride._region import Region, address_of, open_region
 from stride._region_pool import Loan, RegionPool
 from stride.v1 import region_service_pb2 as pb, region_service_pb2_grpc
 
-# From here on it pays to copy through a region, and to make it, where calls go by gRPC: one takes about a millisecond.
+# Size from which a copy through a region, and creating the region, pays with gRPC, where a call takes about a
+# millisecond.
 MIN_BYTES = 2 << 20
-# The same where they go by local connections: from here on it pays to make one, and from there on to use it.
+# The same with local connections: the sizes from which creating a region pays, and using an existing one.
 MIN_LOCAL_BYTES = 1 << 20
 MIN_LOCAL_USE_BYTES = 64 << 10
-# From here on the daemon writes a result where its array will lie, and reads it there.
+# Size from which the daemon writes a result directly to its array's memory, and reads uploads there.
 MIN_RESULT_BYTES = 1 << 20
-# The region that transfers copy through is no larger.
+# Largest size of the bounce region.
 MAX_BOUNCE_BYTES = 256 << 20
 _BOUNCE_BYTES_OF_THREAD = 64 << 20
-# Few sizes, so that it rarely has to grow; not many bytes for programs that only have small arrays.
+# Few sizes, so that the region rarely grows, and small for programs with small arrays.
 _LEAST_BOUNCE_BYTES, _SMALL_BOUNCE_BYTES = 32 << 20, 4 << 20
-# A daemon that has none to give is not asked before each transfer.
+# Time before a daemon that refused a region is asked again.
 _PAUSE_SECONDS = 10.0
 _CALL_SECONDS = 10.0
 
@@ -38,7 +40,7 @@ Move = Callable[[Crew, str, Optional[int], Optional[np.ndarray]], None]
 
 
 def is_of_region(error: _errors.StrideError) -> bool:
-    """Whether this error of a call that named a region says that regions are of no use now, rather than what is wrong with the array."""
+    """Whether the error of a call with a region means that regions are unusable now, not that the array is at fault."""
     if isinstance(error, (_errors.Unimplemented, _errors.ResourceExhausted)):
         return True
     return isinstance(error, _errors.NotFound) and "/regions/" in error.metadata.get("name", "")
@@ -59,9 +61,9 @@ class SharedMemory:
     # --- transfers ---
 
     def use(self, values: np.ndarray, move: Move) -> bool:
-        """Moves the bytes `values` by `move` where a region is of use: the user's own that they lie in (`in_place` is their offset), or one to copy
-        through (`bounce` are its bytes, which may be fewer), which nobody else uses meanwhile. False: there is none just now, or it turned out to be of no
-        use; then bytes travel in messages."""
+        """Moves the bytes `values` by `move` through a region: the one that contains them (`in_place` is
+        their offset), or the bounce region (`bounce` are its bytes, which may be fewer), which no other
+        transfer uses at the time. False: no region is available or usable, and bytes travel in messages."""
         if values.size < (MIN_LOCAL_USE_BYTES if self._callers.local else MIN_RESULT_BYTES):
             return False
         found = self.arrays.find(address_of(values), values.size)
@@ -83,7 +85,9 @@ class SharedMemory:
             if not self._may_bounce():
                 return False
             with self._callers.crew(values.size) as crew:
-                region = self._bounce_region(min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD))
+                region = self._bounce_region(
+                    min(values.size, MAX_BOUNCE_BYTES, len(crew.callers) * _BOUNCE_BYTES_OF_THREAD)
+                )
                 if region is None:
                     return False
                 move(crew, region.name, None, region.values)
@@ -102,7 +106,7 @@ class SharedMemory:
             self._bounce_lock.release()
 
     def receive(self, size: int, move: Move) -> Optional[Loan]:
-        """As `use`, for `size` bytes that come down: into a region of their own, which is lent to the array that is made of it."""
+        """As `use`, for a download of `size` bytes into a new region, which is lent to the array made of it."""
         loan = self._lend_for_result(size)
         if loan is None:
             return None
@@ -151,7 +155,7 @@ class SharedMemory:
         self._next_try = time.monotonic() + _PAUSE_SECONDS
 
     def rest(self) -> None:
-        """Gives back what has not been in use for a while."""
+        """Releases regions that have been idle for a while."""
         self.arrays.rest()
         self._callers.rest()
 
@@ -175,7 +179,9 @@ class SharedMemory:
         return self._make(size, hold)
 
     def _make(self, size: int, hold: bool) -> Region:
-        made = self._stub.CreateRegion(pb.CreateRegionRequest(parent=self._session, size_bytes=size), timeout=_CALL_SECONDS)
+        made = self._stub.CreateRegion(
+            pb.CreateRegionRequest(parent=self._session, size_bytes=size), timeout=_CALL_SECONDS
+        )
         try:
             return open_region(self._channels.target, made, hold)
         except BaseException:
@@ -183,7 +189,7 @@ class SharedMemory:
             raise
 
     def _delete(self, name: str, wait: bool = False) -> None:
-        """Failure is no matter: it goes with the session."""
+        """Ignores failure: the region ends with the session."""
         try:
             call = self._stub.DeleteRegion.future(pb.DeleteRegionRequest(name=name), timeout=_CALL_SECONDS)
             if wait:
@@ -196,7 +202,7 @@ class SharedMemory:
         return self._stub
 
     def empty(self, shape, dtype: np.dtype) -> np.ndarray:
-        """An array of zeros in a region of its own."""
+        """An array of zeros in its own region."""
         if not is_unix(self._channels.target):
             raise _errors.Unimplemented("Memory is shared only with a daemon on this machine, by its Unix socket")
         shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)

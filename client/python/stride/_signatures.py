@@ -1,7 +1,7 @@
 """Numba's element types and signatures: `float32`, `float32[:, ::1]`, `void(float32[:], int32)`, and the same as
 strings.
 
-An element type is what NumPy takes for a dtype (`np.zeros(3, float32)`), a conversion in a kernel (`float32(x)`), and,
+An element type is a dtype for NumPy (`np.zeros(3, float32)`), a conversion in a kernel (`float32(x)`), and,
 called outside one with other types, a signature."""
 
 import ast

@@ -126,7 +126,7 @@ def _warn_of_nan_slices(array: Array, axes: Sequence[int]) -> None:
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
-    """The median along axes of what is not NaN; NaN where nothing is.
+    """The median along axes, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: an array of numbers.
@@ -194,7 +194,7 @@ def _shares(place: Any, before: Any, method: str, xp: Any) -> Any:
 
 
 def _quantiles(q: Any, scale: float) -> Tuple[np.ndarray, bool]:
-    """The quantiles on the host, from 0 to 1, and whether q is one number of Python's, which has no type of its own."""
+    """The quantiles on the host, from 0 to 1, and whether q is one of Python's numbers, which are weak."""
     if type(q) is float or type(q) is int:
         return _quantiles_of_number(q, scale), True
     return _checked_quantiles(host_array(q), scale), False
@@ -267,9 +267,10 @@ def _quantile(a: Any, q: Any, scale: float, axis, out, method: str, keepdims: bo
 class _Between(NamedTuple):
     """Where the quantiles are among the elements in order."""
 
-    shape: tuple  # of the quantiles
-    ranks: Tuple[int, ...]  # of the elements before, after them (unless `share` is None), and with `has_last` the last
-    share: Optional[np.ndarray]  # of the element after
+    shape: tuple  # the quantiles' shape
+    # ranks of the elements before and after (unless `share` is None), and with `has_last` the last
+    ranks: Tuple[int, ...]
+    share: Optional[np.ndarray]  # weight of the element after
 
 
 @functools.lru_cache(maxsize=256)
@@ -403,8 +404,8 @@ def quantile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
-            them is not checked.
+        weights: of the elements, not negative; for the method inverted_cdf. Weights that only the service has are
+            not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises
@@ -437,8 +438,8 @@ def percentile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
-            them is not checked.
+        weights: of the elements, not negative; for the method inverted_cdf. Weights that only the service has are
+            not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises
@@ -461,7 +462,7 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th quantiles of what is not NaN; NaN where nothing is.
+    """The q-th quantiles, ignoring NaN; NaN for an all-NaN slice.
 
     Parameters
         a: an array of real numbers.
@@ -471,8 +472,8 @@ def nanquantile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
-            them is not checked.
+        weights: of the elements, not negative; for the method inverted_cdf. Weights that only the service has are
+            not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises
@@ -498,7 +499,7 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The q-th percentiles of what is not NaN; q is from 0 to 100.
+    """The q-th percentiles, ignoring NaN; q is from 0 to 100.
 
     Parameters
         a: an array of real numbers.
@@ -508,8 +509,8 @@ def nanpercentile(
         overwrite_input: changes nothing.
         method: linear, or another of NumPy's thirteen.
         keepdims: whether the axes stay, with one element each.
-        weights: of the elements, which are not negative; for the method inverted_cdf. What the host does not have of
-            them is not checked.
+        weights: of the elements, not negative; for the method inverted_cdf. Weights that only the service has are
+            not checked.
     Returns
         An array with q's axes in front of those that are kept; NaN where there is one.
     Raises

@@ -19,20 +19,22 @@ Piece = Tuple[bytes, int]  # serialised ExecuteRequest.commands, and how many th
 # The contract's limits are 1,000 commands and 4 MiB a message.
 _MAX_COMMANDS = 900
 _MAX_BYTES = 3 << 20
-# Answers outstanding before `send` waits: bounds memory on both sides when a program records faster than devices work.
+# `send` waits at this many outstanding answers, which bounds memory on both sides when a program records
+# faster than devices work.
 _MAX_IN_FLIGHT = 20_000
-# Who had to wait goes on when so few are left: let in one by one, commands would travel one by one.
+# A waiting `send` continues at this many outstanding answers. A smaller gap would send commands one by one.
 _FEW_IN_FLIGHT = _MAX_IN_FLIGHT // 2
-# Handles of refused operations remembered, to name the line that caused an error when it is read.
+# Number of handles of refused operations that are kept, to name the line that caused an error when it is
+# read.
 _MAX_REFUSED = 10_000
-# While another thread reads, who waits for room to send looks this often.
+# Polling interval of a thread that waits to send while another thread reads.
 _ROOM_SECONDS = 0.01
 _AT_ONCE = 0.0  # a deadline
 _CLOSE_SECONDS = 5
 
 
 class Answer:
-    """To a command, once it is `done`: a CommandResult, or why there is none."""
+    """The answer to a command: once `done`, a CommandResult or the error."""
 
     __slots__ = ("done", "result", "error", "future", "origin")
 
@@ -40,12 +42,12 @@ class Answer:
         self.done = False
         self.result: Optional[pb.CommandResult] = None
         self.error: Optional[_errors.StrideError] = None
-        self.future: Optional[Future] = None  # told too; see CommandStream.future_of
-        self.origin: object = None  # of an operation that failed: who recorded what it failed of
+        self.future: Optional[Future] = None  # notified too; see CommandStream.future_of
+        self.origin: object = None  # origin of the operation that caused this one to fail
 
 
 class Note:
-    """What is remembered of a command until its answer. Nobody changes it once the command was sent."""
+    """State of a command until its answer. Immutable once the command is sent."""
 
     __slots__ = ("answer", "origin", "_operation", "launch", "written", "thread")
 
@@ -57,16 +59,16 @@ class Note:
         launch: object = None,
         written: Sequence = (),
     ):
-        self.answer = answer  # whoever waits for it has this
-        self.origin = origin  # of an operation: the line that recorded it
+        self.answer = answer  # held by the waiting thread
+        self.origin = origin  # the line that recorded the operation
         self._operation = operation  # its serialised command, where that was encoded from a template
-        self.launch = launch  # what CommandStream.launched has once it was done
-        self.written = written  # of a launch: the buffers of the arrays that it was given
-        self.thread = threading.get_ident() if written else 0  # that launched
+        self.launch = launch  # key in CommandStream.launched once it is done
+        self.written = written  # buffers of a launch's arrays
+        self.thread = threading.get_ident() if written else 0  # the launching thread
 
     @property
     def operation(self) -> Optional[operation_pb2.Operation]:
-        """Parsed for an error alone."""
+        """Parsed only for an error."""
         operation = self._operation
         if isinstance(operation, bytes):
             return pb.ExecuteRequest.FromString(operation).commands[0].operation
@@ -90,7 +92,7 @@ class LaunchFailure:
 
 
 def _handles(message) -> Iterator[int]:
-    """Every handle that an operation reads or writes in place."""
+    """All handles that an operation reads or writes in place."""
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
@@ -111,7 +113,7 @@ def has_arrays(operation: operation_pb2.Operation) -> bool:
 
 
 def cut(request: pb.ExecuteRequest) -> List[Piece]:
-    """The request's commands, serialised in pieces that are each within a message's limits."""
+    """The request's commands, serialised in pieces within the limits of a message."""
     commands = request.commands
     if not commands:
         return []
@@ -132,33 +134,37 @@ def cut(request: pb.ExecuteRequest) -> List[Piece]:
 
 
 class CommandStream:
-    """Owns one Execute call, opened by the first `send` and again after it broke: over a local connection where there is one, else by gRPC.
+    """Owns one Execute call, opened by the first `send` and again after it broke: over a local connection
+    where there is one, else by gRPC.
 
-    Any thread may call. `send` blocks while very many answers are outstanding, and while a local connection has no room. Answers of a local connection are
-    read by whoever waits for one, for all that wait (`_until`), so that none is handed from thread to thread that need not be; those of gRPC by a thread.
-    They end with a CommandResult, or with a StrideError when the call broke."""
+    Any thread may call. `send` blocks while very many answers are outstanding, and while a local connection
+    has no room. A thread that waits for an answer reads those of a local connection for all waiting threads
+    (`_until`), which saves a switch of threads; a separate thread reads gRPC's. An answer is a CommandResult,
+    or a StrideError when the call broke."""
 
     _numbers = itertools.count(1)
 
     def __init__(self, stub, session: str, local: Optional[LocalConnections] = None):
-        self.number = next(self._numbers)  # of this process, which no other stream has
+        self.number = next(self._numbers)  # unique among the streams of this process
         self._stub = stub
         self._session = session
         self._prefix = pb.ExecuteRequest(session=session).SerializeToString()
         self._local = local
-        self._writing = threading.RLock()  # whose turn it is to open a connection and to send; taken before `_lock`
-        self._lock = threading.Lock()  # guards what follows
-        self._changed = threading.Condition(self._lock)  # tells of answers, of ends, and that nobody reads
-        self._num_waiting = 0  # threads, for that
+        self._writing = threading.RLock()  # held to open a connection and to send; acquired before `_lock`
+        self._lock = threading.Lock()  # guards the following members
+        # signals answers, the end of the call, and that no thread reads
+        self._changed = threading.Condition(self._lock)
+        self._num_waiting = 0  # threads that wait for it
         self._connection: Union[LocalConnection, GrpcConnection, None] = None
         self._waiting: Dict[int, Note] = {}  # outstanding commands, by id
         self._refused: Dict[int, object] = {}  # by handle, the origin of the error that it carries
-        # Launches that have been done before: code, variables, types of arguments. What is wrong with one more of them the daemon sees at once.
+        # Launches that have completed: code, variables, types of arguments. The daemon checks a further
+        # launch of one of these at once.
         self.launched: set = set()
-        self._failures: List[LaunchFailure] = []  # that no read has raised yet
+        self._failures: List[LaunchFailure] = []  # not yet raised by a read
         self._closed = False
         self._watched: Set[Answer] = set()  # outstanding, with futures
-        self._told: Deque[Answer] = deque()  # with futures that are to be resolved
+        self._told: Deque[Answer] = deque()  # with futures to resolve
         self._watcher: Optional[threading.Thread] = None
         self._to_watch: queue.SimpleQueue = queue.SimpleQueue()  # wakes it
 
@@ -171,20 +177,20 @@ class CommandStream:
     # --- sending ---
 
     def send(self, request: pb.ExecuteRequest, notes: Dict[int, Note], pieces: Sequence[Piece] = ()) -> None:
-        """`notes` are by command id; commands without one want no answer. The request is the stream's from now on.
-        `pieces`: serialised commands that come before it."""
+        """`notes` are by command id; a command without one expects no answer. The stream takes ownership of
+        the request. `pieces`: serialised commands to send before it."""
         with self._writing:
             connection = self._put(self._joined(pieces, request) if pieces else self._messages(request), notes)
             try:
                 if not connection.flush():
                     self._until(connection.flush, or_room=True)
             except OSError:
-                # The other side has ended; what came before tells why.
+                # The daemon has closed its side; messages received before give the reason.
                 connection.end()
                 self._until(lambda: self._connection is not connection)
 
     def all_answered(self) -> bool:
-        """Whether nothing that was sent waits for its answer. Waits for none."""
+        """True if no command awaits an answer. Does not block."""
         with self._writing:
             connection = self._connection
             if self._waiting and connection is not None:
@@ -192,7 +198,7 @@ class CommandStream:
             return not self._waiting
 
     def _joined(self, pieces: Sequence[Piece], request: pb.ExecuteRequest) -> List[bytes]:
-        # Messages one after another are one message.
+        # Consecutive messages are joined into one.
         messages, parts, num_commands, size = [], [self._prefix], 0, 0
         for piece, num in (*pieces, *cut(request)):
             if num_commands and (num_commands + num > _MAX_COMMANDS or size + len(piece) > _MAX_BYTES):
@@ -213,11 +219,13 @@ class CommandStream:
         return self._joined(cut(request), pb.ExecuteRequest())
 
     def _put(self, messages: List[bytes], notes: Dict[int, Note]):
-        """Leaves the messages to the connection that this returns, and that the notes' answers will come from. It is this thread's turn to send."""
+        """Returns the connection that sends the messages and will receive the notes' answers. Caller holds
+        `_writing`."""
         while True:
             connection = self._connection
             if connection is not None and not connection.reading and connection.has_news():
-                self._until(_never, _AT_ONCE)  # answers that nobody reads must not pile up, nor a call's end be overlooked
+                # unread answers must not pile up, nor the call's end go unnoticed
+                self._until(_never, _AT_ONCE)
             if len(self._waiting) >= _MAX_IN_FLIGHT:
                 self._until(lambda: len(self._waiting) <= _FEW_IN_FLIGHT or self._closed)
             connection = self._connection or self._open()
@@ -231,7 +239,7 @@ class CommandStream:
                     return connection
 
     def _open(self):
-        """It is this thread's turn to send."""
+        """Opens the call. Caller holds `_writing`."""
         if self._closed:
             raise _errors.Cancelled("The session is closed")
         connection = self._local.open() if self._local is not None else None
@@ -251,11 +259,12 @@ class CommandStream:
     # --- receiving ---
 
     def wait(self, answer: Answer, timeout: Optional[float] = None) -> bool:
-        """Until the answer is there; False when it was not within `timeout` seconds."""
+        """Waits until the answer is available; False after `timeout` seconds."""
         return answer.done or self._until(lambda: answer.done, None if timeout is None else time.monotonic() + timeout)
 
     def future_of(self, answer: Answer) -> Future:
-        """For who cannot wait in a thread: resolved by whichever thread reads the answer; one is started where answers are read by who waits."""
+        """A future for callers that cannot block a thread. The thread that reads the answer resolves it; one
+        is started if no thread reads."""
         answer.future = future = Future()
         with self._lock:
             self._watched.add(answer)
@@ -274,8 +283,9 @@ class CommandStream:
             self._until(lambda: not self._watched)
 
     def _until(self, ready: Callable[[], bool], deadline: Optional[float] = None, or_room: bool = False) -> bool:
-        """Waits until `ready()`, which is called with the lock and, after answers, without; reads meanwhile when nobody else does. False: the deadline came first.
-        `or_room`: it is asked again when there is room to send."""
+        """Waits until `ready()`, which is called with the lock held and, after answers, without it. Reads
+        answers unless another thread does. False: the deadline came first. `or_room`: also calls it when
+        there is room to send."""
         while True:
             connection = None
             try:
@@ -288,7 +298,7 @@ class CommandStream:
                             return False
                         self._wait_for_change(_ROOM_SECONDS if or_room else left)
                         continue
-                    # Nothing is called between these, so that no signal's handler runs there.
+                    # No call stands between these, so that no signal handler runs there.
                     connection = self._connection
                     connection.reading = True
                 if self._read(connection, ready, deadline, or_room):
@@ -297,12 +307,12 @@ class CommandStream:
                 if connection is not None:
                     connection.reading = False
                     with self._lock:
-                        self._notify()  # somebody else's turn
+                        self._notify()  # another thread is reading
             if deadline is not None and time.monotonic() >= deadline:
                 return ready()
 
     def _wait_for_change(self, seconds: Optional[float]) -> None:
-        # The lock is held.
+        # Caller holds the lock.
         self._num_waiting += 1
         try:
             self._changed.wait(seconds)
@@ -310,12 +320,13 @@ class CommandStream:
             self._num_waiting -= 1
 
     def _notify(self) -> None:
-        # The lock is held.
+        # Caller holds the lock.
         if self._num_waiting:
             self._changed.notify_all()
 
     def _read(self, connection, ready, deadline: Optional[float] = None, or_room: bool = False) -> bool:
-        """Takes answers until one makes it `ready()`; False: the deadline, room or the end of the connection came first. It is this thread's turn to read."""
+        """Processes answers until `ready()`. False: the deadline, room to send or the end of the connection
+        came first. Caller is the reading thread."""
         try:
             while True:
                 response = connection.receive(deadline, or_room)
@@ -335,7 +346,7 @@ class CommandStream:
             return False
 
     def _break(self, connection, error: _errors.StrideError) -> None:
-        """It is this thread's turn to read."""
+        """Ends the connection with this error. Caller is the reading thread."""
         connection.end()
         with self._lock:
             if self._connection is connection:
@@ -352,7 +363,7 @@ class CommandStream:
             connection.close()
 
     def _take(self, response) -> None:
-        # The lock is held. To take an answer twice is as to take it once, for who was interrupted.
+        # Caller holds the lock. Idempotent, so that an interrupted thread may process an answer again.
         waiting = self._waiting
         for result in response.results:
             command_id = result.id
@@ -370,19 +381,19 @@ class CommandStream:
             else:
                 self._remember(note)
                 if note.operation.HasField("kernel_launch"):
-                    if note.written or not has_arrays(note.operation):  # else its new arrays carry the error
+                    if note.written or not has_arrays(note.operation):  # otherwise its new arrays carry the error
                         self._failures.append(LaunchFailure(result.status, note))
             del waiting[command_id]
 
     def _done(self, answer: Answer, result, error) -> None:
-        # The lock is held.
+        # Caller holds the lock.
         answer.result, answer.error = result, error
         answer.done = True
         if answer.future is not None:
             self._told.append(answer)
 
     def _tell(self) -> None:
-        """Resolves futures; without the lock, since that calls others' code."""
+        """Resolves futures. Caller must not hold the lock, because callbacks of users run here."""
         while self._told:
             try:
                 answer = self._told.popleft()
@@ -398,10 +409,10 @@ class CommandStream:
             except InvalidStateError:
                 pass  # it was cancelled
 
-    # --- what answers have told ---
+    # --- errors from answers ---
 
     def _remember(self, note: Note) -> None:
-        # The lock is held. What was refused because of an operand carries that operand's error.
+        # Caller holds the lock. An operation refused because of an operand carries that operand's error.
         operands = list(_handles(note.operation))
         origin = self._origin_of_failure(note, operands)
         written = operands if note.operation.HasField("kernel_launch") else []
@@ -411,7 +422,7 @@ class CommandStream:
             del self._refused[next(iter(self._refused))]
 
     def _origin_of_failure(self, note: Note, operands) -> object:
-        # The lock is held.
+        # Caller holds the lock.
         return next((self._refused[handle] for handle in operands if handle in self._refused), note.origin)
 
     def take_failure(self, buffer: object = None, any_: bool = False) -> Optional["LaunchFailure"]:
@@ -430,7 +441,7 @@ class CommandStream:
         return bool(self._failures)
 
     def origin_of(self, handle: int) -> object:
-        """Who recorded the refused operation whose error this handle carries; None when none was (it failed while running)."""
+        """Origin of the refused operation whose error this handle carries. None: the operation failed while it ran."""
         with self._lock:
             return self._refused.get(handle)
 
@@ -443,12 +454,13 @@ class CommandStream:
             self._notify()
         self._to_watch.put(None)
         if connection is not None:
-            connection.end()  # so that whoever reads is told
+            connection.end()  # wakes the reading thread
             self._until(lambda: self._connection is not connection, time.monotonic() + _CLOSE_SECONDS)
 
     def leave_to_parent(self) -> None:
-        """In a forked child: the call is the parent's."""
-        self._writing, self._lock = threading.RLock(), threading.Lock()  # threads that are not here may have had them
+        """In a forked child: the call belongs to the parent."""
+        # may have been held by threads that do not exist in the child
+        self._writing, self._lock = threading.RLock(), threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._closed = True
         if self._connection is not None:

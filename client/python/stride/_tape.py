@@ -1,9 +1,9 @@
-"""What gradients stand on: a **Tape** is a session that a differentiated function's operations become commands of.
+"""The basis of gradients. A **Tape** is a session that records the operations of a differentiated function as commands.
 
-Each command is carried out in the session around the tape as soon as a value is needed, and at the latest when the
-function returns, and is kept with its inputs. Values are immutable on a tape: a write into an array makes another
-value, so that each command can be read backwards. Since the commands run in the session around it, values can be read
-and branched on, tapes nest, and a tape within `jit` is part of what is traced."""
+Each command runs in the session around the tape when a value is needed, at the latest when the function
+returns, and stays on the tape with its inputs. Values on a tape are immutable: a write into an array makes
+another value, so that each command can be traversed backwards. Since the commands run in the session around
+it, values can be read and branched on, tapes nest, and a tape within `jit` is part of what is traced."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -25,7 +25,7 @@ class _UnfusedFlush(_TraceFlush):
 
 
 class Alias(Array):
-    """An array that another holds too, and longer: its end changes nothing."""
+    """An array whose node another object holds longer, so that its end has no effect."""
 
     __slots__ = ()
 
@@ -63,7 +63,7 @@ class _View(NamedTuple):
 
 
 class Tape(Trace):
-    """Stands in for a session while a function is differentiated."""
+    """Takes the place of a session while a function is differentiated."""
 
     _flush_type = _UnfusedFlush
 
@@ -95,7 +95,7 @@ class Tape(Trace):
         return wrap(node)
 
     def known(self, node: Node) -> Value:
-        """What a node of the tape, or one of a session around it, is."""
+        """The tape's value of a node, which may belong to a session around the tape."""
         if node.session is not self:
             return self.value(alias(node), False)
         if not node.handle:
@@ -134,7 +134,7 @@ class Tape(Trace):
     # --- commands ---
 
     def _advance(self) -> None:
-        """Carries out what was recorded."""
+        """Runs the recorded commands."""
         if self._is_running:
             return
         self._is_running = True
@@ -142,7 +142,7 @@ class Tape(Trace):
         place = traces.index(self) if self in traces else None
         inner = traces[place:] if place is not None else []
         if place is not None:
-            del traces[place:]  # what follows is the outer session's work
+            del traces[place:]  # the outer session records the rest
         try:
             _fill_specs(self)
             while self.commands:
@@ -223,7 +223,7 @@ class Tape(Trace):
         return results
 
     def add(self, inputs: Sequence[Array], results: Sequence[Array], pull: Callable) -> List[Array]:
-        """Arrays of the tape for `results`, of the session around it, with a derivative of their own: `pull` takes a
+        """Arrays of the tape for `results`, of the session around it, with a custom derivative: `pull` takes a
         cotangent or None for each result, and gives one or None for each input."""
         given = tuple(self.known(one._node) for one in inputs)
         is_tracked = any(one.is_tracked for one in given)
@@ -278,7 +278,7 @@ class Tape(Trace):
 
 
 def fitted(cotangent: Array, like: Array) -> Array:
-    """Summed over the axes that were broadcast, and in the type of what it is of."""
+    """The cotangent summed over broadcast axes, in the type of its value."""
     from stride import _elementwise, _manipulation, _reductions
 
     if cotangent.shape != like.shape:
@@ -369,7 +369,7 @@ def _note_view(session, base: int, view: int, steps, whole: Array) -> None:
 
 
 def viewed(array: Array, steps) -> Array:
-    """A view as a copy of its own."""
+    """A copy in place of a view."""
     from stride._trace import shape_of_view
 
     shape = shape_of_view(array.shape, steps)

@@ -6,7 +6,8 @@ from stride.v1 import operation_pb2 as pb
 
 
 class Texture:
-    """The argument of a launch for a `cudaTextureObject_t`. The kernel reads the array as it is in the launch's turn."""
+    """The argument of a launch for a `cudaTextureObject_t`. The kernel reads the array as it is in the
+    launch's turn."""
 
     def __init__(
         self,

@@ -8,11 +8,13 @@ _SECONDS = 2.0
 
 
 def fetch_descriptor(target: str, path: str, ticket: bytes) -> Tuple[int, socket.socket]:
-    """What the daemon at `target` gives for the ticket at the socket `path`, and the connection that it came by. Raises OSError."""
+    """Exchanges a ticket at the socket `path` of the daemon at `target` for a file descriptor. Returns the
+    descriptor and its connection. Raises OSError."""
     try:
         return _receive(path, ticket)
     except (FileNotFoundError, ConnectionRefusedError):
-        # The daemon's own name for its socket may mean nothing here: in another container it lies beside the one that calls go to.
+        # The daemon's path of the socket may not exist here: in another container the socket is in the folder
+        # of the one for calls.
         folder = os.path.dirname(target[len("unix:"):])
         return _receive(os.path.join(folder, os.path.basename(path)), ticket)
 

@@ -1,8 +1,9 @@
-"""Functions recorded once and replayed: what stride.jit and stride.vmap stand on.
+"""Functions recorded once and replayed: the basis of stride.jit and stride.vmap.
 
-A **Trace** is a session that talks to nobody: it collects the commands that a function's operations become. A **Template** is these commands, with
-the handles that stand for inputs, outputs and captured arrays. A replay copies them under new handles, as one deferred operation of the session, or
-of the trace, that its arguments belong to; so jit and vmap nest."""
+A **Trace** is a session without a daemon: it collects the commands of a function's operations. A **Template**
+is these commands, with the handles of inputs, outputs and captured arrays. A replay copies them
+under new handles, as one deferred operation of the session, or of the trace, that its arguments belong to; so
+jit and vmap nest."""
 
 import collections.abc
 import inspect
@@ -34,7 +35,7 @@ class _TraceFlush(Flush):
 
 
 class Trace(_session.Session):
-    """Stands in for a session while a function is traced. Its values cannot be read."""
+    """Takes the place of a session while a function is traced. Its values cannot be read."""
 
     _is_trace = True
     _flush_type = _TraceFlush
@@ -79,9 +80,12 @@ class Trace(_session.Session):
         return node
 
     def _foreign(self, node: Node) -> int:
-        """The handle of an array from outside, which is the same at every replay."""
+        """The handle of a captured array, which is the same in every replay."""
         if node.session._is_trace and node.session.closed:
-            raise _errors.TracingError("an array of a function that was traced before is used outside that function", origin=_origin.describe(node.origin))
+            raise _errors.TracingError(
+                "an array of a function that was traced before is used outside that function",
+                origin=_origin.describe(node.origin),
+            )
         known = self.captured.get(id(node))
         if known is None:
             known = self.captured[id(node)] = node, self._next_id()
@@ -90,8 +94,11 @@ class Trace(_session.Session):
 
     def check_written(self, node: Node) -> None:
         if any(one is node or one.buffer is not None and one.buffer is node.buffer for one in self.inputs):
-            raise _errors.TracingError("a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; copy them first",
-                                       origin=_origin.describe(_origin.caller()))
+            raise _errors.TracingError(
+                "a traced function cannot write into its arguments, nor pass them to a RawKernel, which may; "
+                "copy them first",
+                origin=_origin.describe(_origin.caller()),
+            )
 
     def _upload(self, values: np.ndarray, device: Optional[str] = None, progress=None, sharding=None) -> Node:
         if values.nbytes <= _session.INLINE_BYTES and not device and not self.device and sharding is None:
@@ -99,8 +106,12 @@ class Trace(_session.Session):
         return self.outer._upload(values, device, progress, sharding)
 
     def _unknown(self, *_, **__):
-        raise _errors.TracingError("the elements of an array are not known while its function is traced (by jit or vmap): they cannot be read, nor decide "
-                                   "what is computed or how large it is", origin=_origin.describe(_origin.caller()))
+        raise _errors.TracingError(
+            "the elements of an array are not known while its function is traced (by jit or vmap): they cannot "
+            "be read, nor decide "
+            "what is computed or how large it is",
+            origin=_origin.describe(_origin.caller()),
+        )
 
     _fetch_future = synchronize = _unknown
 
@@ -135,7 +146,11 @@ def handles_in(message, path: Path = ()):
         if field.message_type is None:
             continue
         if field.message_type.GetOptions().map_entry:
-            parts = [((*path, field.name, key), part) for key, part in value.items()] if hasattr(value, "GetEntryClass") else []
+            parts = (
+                [((*path, field.name, key), part) for key, part in value.items()]
+                if hasattr(value, "GetEntryClass")
+                else []
+            )
         elif isinstance(value, collections.abc.Sequence) or hasattr(value, "add"):
             parts = [((*path, field.name, i), part) for i, part in enumerate(value)]
         else:
@@ -145,19 +160,21 @@ def handles_in(message, path: Path = ()):
                 if part.handle:
                     yield where, part.handle
             elif isinstance(part, pb.Body):
-                pass  # its handles are numbers of its own
+                pass  # its handles are local
             elif hasattr(part, "ListFields"):
                 yield from handles_in(part, where)
 
 
 def at(message, path: Path):
     for step in path:
-        message = getattr(message, step) if type(step) is str and hasattr(type(message), "DESCRIPTOR") else message[step]
+        message = (
+            getattr(message, step) if type(step) is str and hasattr(type(message), "DESCRIPTOR") else message[step]
+        )
     return message
 
 
 class _Registered(NamedTuple):
-    """The programs that a template has become in a session, and the arrays of their constants there. `given`: the
+    """The programs of a template in a session, and the arrays of their constants. `given`: the
     template's handles of inputs, captured arrays and constants."""
 
     names: List[str]
@@ -169,9 +186,13 @@ class _Registered(NamedTuple):
 
 
 class Template:
-    """Commands with handles of their own. `inputs` and `captured` are handles of what exists; all others are made, and released unless they are outputs."""
+    """Commands with local handles. `inputs` and `captured` are handles of existing arrays; all others are
+    made, and released unless they are outputs."""
 
-    def __init__(self, commands, inputs: List[int], captured: List[Tuple[Node, int]], outputs: List[Spec], specs: Dict[int, tuple], bodies: Optional[dict] = None):
+    def __init__(
+        self, commands, inputs: List[int], captured: List[Tuple[Node, int]], outputs: List[Spec],
+        specs: Dict[int, tuple], bodies: Optional[dict] = None,
+    ):
         self.bodies: Dict[bytes, Dict[int, tuple]] = {} if bodies is None else bodies
         self.inputs, self.captured, self.outputs, self.specs = inputs, captured, outputs, specs
         kept = {*inputs, *(handle for _, handle in captured), *(one.handle for one in outputs)}
@@ -205,7 +226,7 @@ class Template:
             program.programs.dead.extend(part.id for part in program.parts)
 
     def _register(self, session) -> "Optional[_Registered]":
-        """The template as programs of the daemon; None where it cannot be some."""
+        """The template as programs of the daemon; None if that is not possible."""
         with self._lock:
             if self._program is None and self._programmable:
                 made = _program.plan(self, session.device)
@@ -228,7 +249,7 @@ class Template:
                         given = (*self.inputs, *captured, *(one.handle for one in made.constants))
                         self._program = _Registered(names, made.parts, programs, given, made.releases, constants)
                     except _errors.StrideError:
-                        # Replayed command by command; the error is raised with the line that is to blame then.
+                        # Replays command by command, so that the error names the line at fault.
                         programs.dead.extend(part.id for _, part in registered)
                         if self.has_bodies:
                             raise
@@ -258,10 +279,16 @@ class Template:
                         flush.commands.add(id=next_id()).release.handles.extend([names[one] for one in gone])
 
             inputs = (*inputs, *(one._node for one in program.arrays))
-            return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], call, inputs)]
+            return [
+                wrap(node)
+                for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], call, inputs)
+            ]
 
         def build(flush, operands, handles, origin):
-            names = {name: operand.handle for name, operand in zip((*self.inputs, *(handle for _, handle in self.captured)), operands)}
+            names = {
+                name: operand.handle
+                for name, operand in zip((*self.inputs, *(handle for _, handle in self.captured)), operands)
+            }
             names.update(zip((one.handle for one in self.outputs), handles))
             next_id = flush.session._next_id
             for operation, paths, origin in self.commands:
@@ -278,22 +305,27 @@ class Template:
                 flush.notes[command.id] = Note(None, origin, command.operation)
             if flush.session._is_trace:
                 flush.session.bodies.update(self.bodies)
-                flush.session.specs.update((name, self.specs[handle]) for handle, name in names.items() if handle in self.specs)
+                flush.session.specs.update(
+                    (name, self.specs[handle]) for handle, name in names.items() if handle in self.specs
+                )
 
-        return [wrap(node) for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], build, inputs)]
+        return [
+            wrap(node)
+            for node in record_several(session, [(one.shape, one.dtype) for one in self.outputs], build, inputs)
+        ]
 
 
 # --- arguments and results ---
 
 
 class Structure(NamedTuple):
-    """A pytree without its arrays: `slots` has for each leaf the class Array, or what is not an array."""
+    """A pytree without its arrays: `slots` has for each leaf the class Array, or the value that is not an array."""
 
     tree: tree_util.PyTreeDef
     slots: tuple
 
     def snapshot(self) -> "Structure":
-        """An equal one that the program does not change."""
+        """An equal pytree that the program does not change."""
         return Structure(self.tree._snapshot(), self.slots)
 
 
@@ -397,8 +429,15 @@ def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Templ
         nodes = []
         for leaf in leaves:
             node = node_of(leaf, tracer)
-            # Results are arrays of their own: views of arguments would be written through.
-            if node.session is not tracer or node in tracer.inputs or node in nodes or node.buffer is not None or not node.deferred and not node.handle:
+            # Results are separate arrays: a write to a view of an argument would change the argument.
+            if (
+                node.session is not tracer
+                or node in tracer.inputs
+                or node in nodes
+                or node.buffer is not None
+                or not node.deferred
+                and not node.handle
+            ):
                 node = _copied(tracer, node)
             nodes.append(node)
         del result, arrays, arguments, kwargs, leaves
@@ -407,7 +446,14 @@ def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Templ
         tracer._flush(nodes)
         _fill_specs(tracer)
         outputs = [Spec(node.handle, node.shape, node.dtype) for node in nodes]
-        template = Template(tracer.commands, [node.handle for node in tracer.inputs], list(tracer.captured.values()), outputs, tracer.specs, tracer.bodies)
+        template = Template(
+            tracer.commands,
+            [node.handle for node in tracer.inputs],
+            list(tracer.captured.values()),
+            outputs,
+            tracer.specs,
+            tracer.bodies,
+        )
         for node in (*nodes, *tracer.inputs):
             node.handle = 0
         return template, result_structure
@@ -417,18 +463,20 @@ def trace(function: Callable, structure: Structure, specs, outer) -> Tuple[Templ
 
 
 def _copied(tracer: Trace, node: Node) -> Node:
-    """A copy that belongs to the trace, whosever the node is."""
+    """A copy that belongs to the trace, for a node of any session."""
     from stride import _dtypes
     from stride._graph import record
 
     def build(flush, result, operands):
-        flush.operation(result.handle, result.origin, copy=pb.Copy(input=operands[0], data_type=_dtypes.NUMBERS[node.dtype]))
+        flush.operation(
+            result.handle, result.origin, copy=pb.Copy(input=operands[0], data_type=_dtypes.NUMBERS[node.dtype])
+        )
 
     return record(tracer, node.shape, node.dtype, build, (node,))
 
 
 def _fill_specs(tracer: Trace) -> None:
-    """Shapes of views that no node stands for."""
+    """Shapes of views without a node."""
     for command, _ in tracer.commands:
         view = command.operation.view if command.HasField("operation") and command.operation.HasField("view") else None
         if view is not None:
@@ -448,7 +496,9 @@ def shape_of_view(shape: tuple, steps) -> tuple:
             if one.index:
                 shape = shape[:axis] + shape[axis + 1:]
             else:
-                part = slice(*(getattr(one, name) if one.HasField(name) else None for name in ("start", "stop", "step")))
+                part = slice(
+                    *(getattr(one, name) if one.HasField(name) else None for name in ("start", "stop", "step"))
+                )
                 shape = (*shape[:axis], len(range(*part.indices(shape[axis]))), *shape[axis + 1:])
         elif kind == "transpose":
             axes = list(step.transpose.axes) or range(len(shape) - 1, -1, -1)
@@ -465,7 +515,7 @@ def shape_of_view(shape: tuple, steps) -> tuple:
 
 
 class Cache:
-    """Templates by signature; the least recently used go."""
+    """Templates by signature; the least recently used are dropped."""
 
     def __init__(self):
         self._templates: "OrderedDict[tuple, tuple]" = OrderedDict()
@@ -503,7 +553,7 @@ def prepared(leaf, session) -> Node:
 
 
 def root(session) -> tuple:
-    """What tells sessions apart, for as long as there are any."""
+    """The identity of a session, unique among those that exist."""
     while session._is_trace:
         session = session.outer
     return session.address, session.name

@@ -1,5 +1,5 @@
-"""Bulk bytes: large arrays as several calls at once, each with its own range; through memory shared with the daemon where that can be had
-and pays, else in chunks inside messages."""
+"""Transfers of bulk bytes. A large array takes several concurrent calls, each with its own range: through
+memory shared with the daemon where that is available and pays, else in chunks inside messages."""
 
 import math
 from typing import Callable, Optional, Tuple
@@ -10,17 +10,18 @@ from stride import _errors
 from stride._callers import CHUNK_BYTES, Crew, cut_into, cut_ranges, deadline_of, share_of
 from stride.v1 import array_pb2, array_service_pb2 as pb, array_service_pb2_grpc
 
-# Below this a second call costs more than it brings, where bytes travel in messages.
+# Below this size a second call costs more than it saves, where bytes travel in messages.
 _MIN_PART_BYTES = 8 << 20
-# What one message tells of: copied out, by either side, while the next comes; or nothing to do about it.
+# Bytes per message: one side copies a message out while the next one arrives.
 _BOUNCE_CHUNK_BYTES = 4 << 20
 _IN_PLACE_CHUNK_BYTES = 16 << 20
-# No download call through a region moves less of a larger array.
+# Least bytes of a download call through a region, for larger arrays.
 _LEAST_FETCH_BYTES = 4 << 20
-# Each thread's, so that one comes while the other is copied out. A call for each part of a view makes the daemon gather the view each time: few calls.
+# Calls per thread, so that one arrives while the other is copied out. Few, because the daemon gathers a view
+# once for each call.
 _FETCHES_OF_THREAD = 2
 
-# Called with bytes moved so far and bytes in all, in any thread.
+# Called in any thread with the bytes moved so far and the total.
 Progress = Callable[[int, int], None]
 
 
@@ -51,8 +52,9 @@ def _each_part(channels, helpers, size, move) -> None:
 
 # --- through a region ---
 #
-# A call moves bytes between one range of the array and as many in the region. What copies through a region goes over it in rounds; within one each part
-# has a place of its own there. After an error nothing is waited for but threads: the region is given up, and connections are.
+# A call moves bytes between one range of the array and as many in the region. A copy through a region uses it
+# in rounds; within a round each part has its own place. After an error the transfer waits for its threads
+# only, and abandons the region and the connections.
 
 
 def _put_shared(crew: Crew, helpers, header, source, count, timeout, region, in_place, bounce) -> None:
@@ -75,7 +77,8 @@ def _put_shared(crew: Crew, helpers, header, source, count, timeout, region, in_
         return
 
     def copy_in(caller, parts):
-        # NumPy lets other threads run while it copies. There is little else to do here, so that they seldom wait for one another.
+        # NumPy releases the interpreter's lock while it copies. There is little other work, so that threads
+        # rarely wait for each other.
         for begin, end, offset, ready in parts:
             bounce[offset:offset + end - begin] = source[begin:end]
             caller.put(ready, deadline)
@@ -84,7 +87,11 @@ def _put_shared(crew: Crew, helpers, header, source, count, timeout, region, in_
     for base, until in cut_into(0, len(source), len(bounce)):
         parts = cut_into(base, until, crew.upload_bytes(len(source)))
         deadline = deadline_of(timeout)
-        helpers.run(copy_in, crew.callers, [(begin, end, begin - base, upload(begin, end, begin - base)) for begin, end in parts])
+        helpers.run(
+            copy_in,
+            crew.callers,
+            [(begin, end, begin - base, upload(begin, end, begin - base)) for begin, end in parts],
+        )
         for caller in crew.callers:
             caller.finish(deadline)
 
@@ -114,7 +121,9 @@ def _fetch_shared(crew: Crew, helpers, name, target, count, timeout, region, in_
         return finish
 
     if bounce is None:
-        for finish in [start(caller, begin, end, in_place + begin) for caller, (begin, end) in zip(crew.callers, crew.ranges)]:
+        for finish in [
+            start(caller, begin, end, in_place + begin) for caller, (begin, end) in zip(crew.callers, crew.ranges)
+        ]:
             finish()
         return
 
@@ -136,14 +145,18 @@ def _fetch_shared(crew: Crew, helpers, name, target, count, timeout, region, in_
 # --- either way ---
 
 
-def put(channels, shared, helpers, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *, device: str = "",
-        overwrite: bool = False, progress: Optional[Progress] = None, timeout: Optional[float] = None,
-        sharding: Optional[array_pb2.Sharding] = None) -> None:
+def put(
+    channels, shared, helpers, parent: str, array_id: str, spec: array_pb2.ArraySpec, values: np.ndarray, *,
+    device: str = "", overwrite: bool = False, progress: Optional[Progress] = None,
+    timeout: Optional[float] = None, sharding: Optional[array_pb2.Sharding] = None,
+) -> None:
     """Uploads C-contiguous `values`, which must not change until this returns."""
     source = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
     view = memoryview(source)
     count = _Count(len(view), progress)
-    common = pb.PutArrayRequest.Header(parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite, sharding=sharding)
+    common = pb.PutArrayRequest.Header(
+        parent=parent, array_id=array_id, spec=spec, device=device, overwrite=overwrite, sharding=sharding
+    )
     if shared.use(source, lambda crew, *region: _put_shared(crew, helpers, common, source, count, timeout, *region)):
         return
 
@@ -158,11 +171,15 @@ def put(channels, shared, helpers, parent: str, array_id: str, spec: array_pb2.A
             yield pb.PutArrayRequest(data=chunk)
             count.add(len(chunk))
 
-    _each_part(channels, helpers, len(view), lambda stub, begin, end: stub.PutArray(messages(begin, end), timeout=timeout))
+    _each_part(
+        channels, helpers, len(view), lambda stub, begin, end: stub.PutArray(messages(begin, end), timeout=timeout)
+    )
 
 
-def fetch(channels, shared, helpers, name: str, dtype: np.dtype, shape: Tuple[int, ...], *, progress: Optional[Progress] = None,
-          timeout: Optional[float] = None) -> np.ndarray:
+def fetch(
+    channels, shared, helpers, name: str, dtype: np.dtype, shape: Tuple[int, ...], *,
+    progress: Optional[Progress] = None, timeout: Optional[float] = None,
+) -> np.ndarray:
     """Downloads an array whose type and shape are known, in C order; waits until it is ready."""
     size = math.prod(shape) * dtype.itemsize
     count = _Count(size, progress)
@@ -172,7 +189,7 @@ def fetch(channels, shared, helpers, name: str, dtype: np.dtype, shape: Tuple[in
     values = np.empty(shape, dtype)
     out = values.reshape(-1).view(np.uint8) if values.size else np.empty(0, np.uint8)
     target = memoryview(out)
-    count = _Count(size, progress)  # anew
+    count = _Count(size, progress)  # starts again from 0
     if shared.use(out, lambda crew, *region: _fetch_shared(crew, helpers, name, out, count, timeout, *region)):
         return values
 

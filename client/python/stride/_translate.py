@@ -64,7 +64,7 @@ class Unit:
         self.needs_complex = False
         self.is_cooperative = False  # meets the whole grid
         self.constants: Dict[int, tuple] = {}  # arrays from outside, by id: the array, its name
-        self.links: List[str] = []  # CUDA C++ of the user's own, in front
+        self.links: List[str] = []  # the user's CUDA C++, before the kernel
 
     def call(self, source: Source, types: tuple) -> "Function":
         key = (source.key, types)
@@ -75,7 +75,7 @@ class Unit:
                     f"{source.file}:{source.definition.lineno}: {source.name} calls itself with other types at each "
                     f"call"
                 )
-            # It is there while it is translated: a function that calls itself is called by its name.
+            # Entered before translation, so that a recursive function is called by its name.
             known = self.functions[key] = Function(self, source, types, f"st_{len(self.functions)}_{source.identifier}")
             try:
                 known.translate()
@@ -140,9 +140,8 @@ class Function(Expressions, Calls, Loops):
         self.depth = 1
         self.num_loops = 0
         self.calls_itself = self.done = False
-        self.loops: List[Optional[str]] = (
-            []
-        )  # of each loop around the statement: the flag that a break sets, when it has an else
+        # For each enclosing loop: the flag that a break sets, if the loop has an else.
+        self.loops: List[Optional[str]] = []
         self.conditional = 0  # within what C++ may evaluate later or not at all
 
     # --- the whole ---
@@ -163,7 +162,7 @@ class Function(Expressions, Calls, Loops):
         self.done = True
 
     def settle(self) -> None:
-        """Walks over the statements until what is known of types stays as it is."""
+        """Walks over the statements until the inferred types no longer change."""
         source = self.source
         for _ in range(_MAX_PASSES):
             before = self.state()
@@ -403,7 +402,7 @@ class Function(Expressions, Calls, Loops):
         self.assign(target, value, node)
 
     def held(self, values: list, node) -> list:
-        """The same values, which what is assigned next does not change."""
+        """The same values, unaffected by the next assignments."""
         kept, number = [], self.num_loops
         self.num_loops += 1
         for i, part in enumerate(values):
@@ -651,7 +650,7 @@ class Translated(NamedTuple):
 
 
 def translate_kernel(source: Source, types: tuple, links=()) -> Translated:
-    """`links`: CUDA C++ of the user's own that the kernel calls."""
+    """`links`: CUDA C++ that the kernel calls."""
     unit = Unit()
     unit.links += links
     entry = f"py_{source.identifier}"

@@ -96,7 +96,7 @@ def _by_object(names, *modules) -> Dict[object, str]:
 
 
 class _Tables:
-    """Made at the first use, when the package is there."""
+    """Made at the first use, once the package is imported."""
 
     _made = None
 
@@ -136,7 +136,7 @@ class _Tables:
             tables.sign = _by_object({"sign": ""})
             tables.conjugate = _by_object({"conj": "", "conjugate": ""}, np, stride)
             tables.power = [builtins.pow, *_by_object({"pow": "", "power": ""})]
-            # Ours are Python functions, which are not to be translated themselves.
+            # Ours are Python functions, which must not be translated themselves.
             tables.all = {
                 *tables.floats,
                 *tables.floats2,
@@ -281,7 +281,7 @@ class Calls:
         return ast.fix_missing_locations(ast.copy_location(ast.Call(node.func, arguments, node.keywords), node))
 
     def method_of(self, node):
-        """Methods of numbers; None for what is no such call."""
+        """Methods of numbers; None for any other call."""
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in ("conjugate", "conj") or node.args:
             return None
         value = self.visit(node.func.value)

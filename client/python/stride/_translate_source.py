@@ -9,7 +9,7 @@ from stride import _errors
 
 
 class Source:
-    """The text and syntax tree of a Python function, and what its names stand for."""
+    """The text and syntax tree of a Python function, and the values of its names."""
 
     def __init__(self, function):
         self.function = self.key = function

@@ -82,7 +82,7 @@ class Value:
     text: str
     type: object  # Scalar, ArrayOf
     literal: object = None  # its value, when it is known now
-    place: str = ""  # of an element that is read by a conversion: where it is
+    place: str = ""  # location of an element that is read through a conversion
 
     def lvalue(self) -> str:
         """The text to which a value is assigned."""

@@ -1,4 +1,5 @@
-"""What NumPy's ufuncs have beside a plain call: `out`, `where`, `dtype`, `casting`, two results, and the methods."""
+"""Features of NumPy's ufuncs other than a plain call: `out`, `where`, `dtype`, `casting`, two results, and
+the methods."""
 
 import functools
 from typing import List, Optional
@@ -22,12 +23,17 @@ def _resolve(name: str, operands, dtype: Optional[np.dtype], casting: str) -> tu
     """The types of a loop's inputs and outputs, by NumPy's rules."""
     ufunc, types = getattr(np, name), _stand_ins(operands)
     if _dtypes.bfloat16 is not None and _dtypes.bfloat16 in (*types, dtype):
-        raise _errors.Unimplemented(f"{name} of bfloat16 with dtype=, where= or casting= is not there yet", reason="NOT_IMPLEMENTED",
-                                    metadata={"feature": "bfloat16"})
+        raise _errors.Unimplemented(
+            f"{name} of bfloat16 with dtype=, where= or casting= is not there yet",
+            reason="NOT_IMPLEMENTED",
+            metadata={"feature": "bfloat16"},
+        )
     options = {}
     if dtype is not None:
-        # Of two results the second may be of another type: there it is the inputs' type.
-        options["signature"] = (None,) * ufunc.nin + (dtype,) if ufunc.nout == 1 else (dtype,) * ufunc.nin + (None, None)
+        # With two results the second may have another type, so that `dtype` is the inputs' type.
+        options["signature"] = (
+            (None,) * ufunc.nin + (dtype,) if ufunc.nout == 1 else (dtype,) * ufunc.nin + (None, None)
+        )
     _arguments.check_casting(casting)
     try:
         resolved = ufunc.resolve_dtypes((*types, *(None,) * ufunc.nout), casting=casting, **options)
@@ -58,7 +64,9 @@ def computing_type(name: str, inputs: tuple, casting, order, dtype, signature):
             (*_stand_ins(operands), *(None,) * ufunc.nout), casting=casting, signature=entries
         )
     except (TypeError, ValueError) as error:
-        raise _errors.DataTypeMismatch(f"{name}: signature= fits no loop: {error}", reason="DATA_TYPE_MISMATCH") from None
+        raise _errors.DataTypeMismatch(
+            f"{name}: signature= fits no loop: {error}", reason="DATA_TYPE_MISMATCH"
+        ) from None
     for one in (None, wanted[-1], wanted[0]):
         try:
             if _resolve(name, operands, one, casting) == wanted:
@@ -149,8 +157,10 @@ def call(name: str, inputs: tuple, out=None, where=True, casting: str = "same_ki
 def _check_outs(name: str, outs, types, casting: str) -> None:
     for one, result in zip(outs, types):
         if one is not None and not np.can_cast(result, one.dtype, casting):
-            raise _errors.DataTypeMismatch(f"{name}: the result of {result} is not cast to out= of {one.dtype} with casting {casting!r}",
-                                           reason="DATA_TYPE_MISMATCH")
+            raise _errors.DataTypeMismatch(
+                f"{name}: the result of {result} is not cast to out= of {one.dtype} with casting {casting!r}",
+                reason="DATA_TYPE_MISMATCH",
+            )
 
 
 def give_all(name: str, operands, types, data_type, casting: str, mask: Optional[Node], outs):
@@ -185,7 +195,15 @@ def _nodes(name: str, operands, types, data_type, casting: str, mask: Optional[N
 
     if len(types) > 1:
         return record_several(session, [(shape, one) for one in types], build, inputs)
-    return [record(session, shape, types[0], lambda flush, node, operands: build(flush, operands, [node.handle], node.origin), inputs)]
+    return [
+        record(
+            session,
+            shape,
+            types[0],
+            lambda flush, node, operands: build(flush, operands, [node.handle], node.origin),
+            inputs,
+        )
+    ]
 
 
 def _is_shared(array: Array) -> bool:
@@ -195,7 +213,11 @@ def _is_shared(array: Array) -> bool:
 
 def _give(result: Array, out: Optional[Array], mask: Optional[Node], casting: str) -> Array:
     if out is None:
-        return result if mask is None else wrap(elementwise("where", (mask, result._node, Number(np.zeros((), result.dtype)[()]))))
+        return (
+            result
+            if mask is None
+            else wrap(elementwise("where", (mask, result._node, Number(np.zeros((), result.dtype)[()]))))
+        )
     if mask is not None:
         result = wrap(elementwise("where", (mask, result.astype(out.dtype, copy=False)._node, out._node)))
     if result.shape != out.shape and _inference.broadcast(result.shape, out.shape) == out.shape:
@@ -209,7 +231,9 @@ def _write_masked(name: str, operands, data_type, casting: str, mask: Node, out:
     """Into a view or what has views: elements whose mask is false are left as they are."""
     target = out._node
     if _inference.broadcast(_shape_of((*operands, mask)), target.shape) != target.shape:
-        raise _errors.ShapeMismatch(f"{name}: out= has the shape {target.shape}, the result {_shape_of((*operands, mask))}")
+        raise _errors.ShapeMismatch(
+            f"{name}: out= has the shape {target.shape}, the result {_shape_of((*operands, mask))}"
+        )
     from stride import _indexing
 
     _indexing.check_writable(out)
@@ -219,8 +243,10 @@ def _write_masked(name: str, operands, data_type, casting: str, mask: Node, out:
 
 # --- methods of functions of two inputs ---
 
-_REORDERABLE = {"add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_or", "logical_and", "logical_xor", "bitwise_or", "bitwise_and",
-                "bitwise_xor", "gcd", "lcm", "hypot", "logaddexp", "logaddexp2"}
+_REORDERABLE = {
+    "add", "multiply", "maximum", "minimum", "fmax", "fmin", "logical_or", "logical_and", "logical_xor",
+    "bitwise_or", "bitwise_and", "bitwise_xor", "gcd", "lcm", "hypot", "logaddexp", "logaddexp2",
+}
 
 
 def _function(name: str):
@@ -241,7 +267,9 @@ def accumulated_type(name: str, dtype: np.dtype) -> np.dtype:
         return _dtypes.bool
     loop = _inference.elementwise(name, dtype, dtype)
     if loop[0] != loop[1]:
-        raise _errors.DataTypeMismatch(f"{name} of {loop[0]} gives {loop[1]}: it neither reduces nor accumulates", reason="DATA_TYPE_MISMATCH")
+        raise _errors.DataTypeMismatch(
+            f"{name} of {loop[0]} gives {loop[1]}: it neither reduces nor accumulates", reason="DATA_TYPE_MISMATCH"
+        )
     return loop[1]
 
 
@@ -277,9 +305,14 @@ def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = N
     shape[axis] += include_initial
 
     def build(flush, node, operands):
-        flush.operation(node.handle, node.origin, accumulation=pb.Accumulation(
-            function=name, input=operands[0], axis=axis, include_initial=include_initial, reverse=reverse, exclusive=exclusive,
-            data_type=_dtypes.NUMBERS[dtype]))
+        flush.operation(
+            node.handle,
+            node.origin,
+            accumulation=pb.Accumulation(
+                function=name, input=operands[0], axis=axis, include_initial=include_initial, reverse=reverse,
+                exclusive=exclusive, data_type=_dtypes.NUMBERS[dtype],
+            ),
+        )
 
     host = None
     if not (include_initial or reverse or exclusive) and hasattr(np, name):
@@ -289,16 +322,21 @@ def accumulate(name: str, x, axis: int = 0, dtype=None, out: Optional[Array] = N
 
 
 def of_each(name: str, array: Array, initial, where) -> Array:
-    """A reduction of no axes: each element with the initial value; where the mask says no, that or the identity alone."""
+    """A reduction along no axes: each element combined with the initial value. Where the mask is false: the
+    initial value, or the identity."""
     from stride import _elementwise
 
     identity = getattr(np, name).identity
     start = identity if initial is None else initial
     result = array if initial is None else _function(name)(initial, array)
-    return result if where is True else _elementwise.where(_array_of(where), result, np.asarray(start, result.dtype)[()])
+    return (
+        result if where is True else _elementwise.where(_array_of(where), result, np.asarray(start, result.dtype)[()])
+    )
 
 
-def reduce(name: str, x, axis=0, dtype=None, out: Optional[Array] = None, keepdims: bool = False, initial=None, where=True) -> Array:
+def reduce(
+    name: str, x, axis=0, dtype=None, out: Optional[Array] = None, keepdims: bool = False, initial=None, where=True
+) -> Array:
     """All elements along axes, combined by the function.
 
     Parameters
@@ -365,8 +403,10 @@ def outer(name: str, a, b, **options) -> Array:
     return _function(name)(_manipulation.reshape(a, a.shape + (1,) * b.ndim), b, **options)
 
 
-_C_TYPES = {"b": "bool", "i1": "signed char", "i2": "short", "i4": "int", "i8": "long long", "u1": "unsigned char", "u2": "unsigned short",
-            "u4": "unsigned int", "u8": "unsigned long long", "f4": "float", "f8": "double"}
+_C_TYPES = {
+    "b": "bool", "i1": "signed char", "i2": "short", "i4": "int", "i8": "long long", "u1": "unsigned char",
+    "u2": "unsigned short", "u4": "unsigned int", "u8": "unsigned long long", "f4": "float", "f8": "double",
+}
 
 
 def c_type(dtype: np.dtype) -> Optional[str]:
@@ -460,8 +500,8 @@ def apply_at(name: str, a: Array, indices, value) -> None:
 
 
 def at(name: str, a: Array, indices, b) -> None:
-    """`a[indices] = name(a[indices], b)`, in which an index that is there twice counts twice; in the order of the
-    indices, as NumPy.
+    """`a[indices] = name(a[indices], b)`, in the order of the indices, as NumPy; a repeated index counts each
+    time.
 
     Parameters
         name: the function's name, which the method of a function has already.
@@ -489,7 +529,7 @@ def at(name: str, a: Array, indices, b) -> None:
 
 
 def unary_at(name: str, a: Array, indices) -> None:
-    """`a[indices] = name(a[indices])`, as often as each index is there.
+    """`a[indices] = name(a[indices])`, once for each occurrence of an index.
 
     Parameters
         name: the function's name, which the method of a function has already.
@@ -572,7 +612,7 @@ def add_methods(function, name: str) -> None:
 
 
 def add_attributes(function, ufunc: np.ufunc) -> None:
-    """What NumPy's function says of itself; of its loops those whose types the service has."""
+    """Copies the attributes of NumPy's ufunc, with the loops whose types the service has."""
     there = [one for one in ufunc.types if not set(one) & _OTHER_TYPES]
     function.nin, function.nout, function.nargs = ufunc.nin, ufunc.nout, ufunc.nargs
     function.identity, function.signature = ufunc.identity, ufunc.signature

@@ -20,7 +20,7 @@ class _EarlierInfo(_inspection._Info):
 
 
 class _Linalg(types.ModuleType):
-    """`stride.linalg`, but for the functions whose results are not those of the standard."""
+    """`stride.linalg`, except functions whose results differ from the standard's."""
 
     eig = staticmethod(_decompositions.complex_eig)
     eigvals = staticmethod(_decompositions.complex_eigvals)
@@ -47,7 +47,7 @@ class _Standard(types.ModuleType):
 
 
 class _Earlier(_Standard):
-    """The same, but for the functions whose results version 2025.12 made tuples."""
+    """The same, except functions whose results are tuples since version 2025.12."""
 
     @staticmethod
     def __array_namespace_info__() -> _EarlierInfo:

@@ -1,6 +1,8 @@
-"""A function of single items, mapped over an axis of many: batching rules over the commands that the function was traced into.
+"""A function of single items, mapped over an axis of many: batching rules over the commands that the function
+was traced into.
 
-Batched arrays have the new axis in front. A rule turns one command into commands on arrays of which some are batched."""
+Batched arrays have the new axis in front. A rule turns one command into commands on arrays of which some are
+batched."""
 
 import functools
 import operator
@@ -19,21 +21,23 @@ from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
 
 class _Batcher:
-    """Rewrites the commands of a template. `batched` are the handles whose arrays have the new axis; `template.specs` the shapes without it."""
+    """Rewrites the commands of a template. `batched` are the handles whose arrays have the new axis;
+    `template.specs` the shapes without it."""
 
     def __init__(self, template: Template, size: int, batched_inputs: Set[int]):
         self.template, self.size = template, size
         self.batched = set(batched_inputs)
-        self.specs = dict(template.specs)  # of what is emitted: with the axis
-        self.base: Dict[int, int] = {}  # a view's array
-        self.forced: Set[int] = set()  # arrays that something batched is written into
+        self.specs = dict(template.specs)  # specs of emitted arrays, with the axis
+        self.base: Dict[int, int] = {}  # a view's base array
+        self.forced: Set[int] = set()  # arrays that a batched value is written into
         self.commands: List[tuple] = []
         self.origin: object = None
         self.next = max((0, *template.specs, *(h for _, paths, _ in template.commands for one in paths
                                                for h in ([one] if type(one) is int else [one[1]]))), default=0)
 
     def run(self, shared: List[bool]) -> "Template":
-        """`shared`: of which outputs there is one for all items; ValueError where the items' differ."""
+        """`shared`: the outputs that are the same for all items. Raises ValueError if such an output differs
+        between items."""
         while not self._pass():
             pass
         template = self.template
@@ -54,7 +58,7 @@ class _Batcher:
         return Template(self.commands, template.inputs, template.captured, outputs, self.specs, template.bodies)
 
     def _pass(self) -> bool:
-        """False when an array turned out to be batched after it was made: then all begins again."""
+        """False if an array turned out to be batched after it was made: the pass then starts again."""
         known = set(self.forced)
         self.commands, self.specs, self.base = [], dict(self.template.specs), {}
         self.batched = {one for one in self.batched if one in self.template.inputs}
@@ -90,19 +94,31 @@ class _Batcher:
     def view(self, handle: int, *steps) -> int:
         shape, dtype = self.specs[handle]
         result = self.handle(shape_of_view(shape, steps), dtype)
-        self.emit(pb.Operation(view=pb.View(input=pb.Operand(handle=handle), steps=steps), outputs=[pb.Output(handle=result)]))
+        self.emit(
+            pb.Operation(view=pb.View(input=pb.Operand(handle=handle), steps=steps), outputs=[pb.Output(handle=result)])
+        )
         return result
 
     def reshaped(self, handle: int, shape) -> int:
         shape = tuple(shape)
-        return handle if shape == self.shape(handle) else self.view(handle, pb.View.Step(reshape=pb.View.Reshape(shape=shape)))
+        return (
+            handle
+            if shape == self.shape(handle)
+            else self.view(handle, pb.View.Step(reshape=pb.View.Reshape(shape=shape)))
+        )
 
     def transposed(self, handle: int, axes) -> int:
         axes = list(axes)
-        return handle if axes == sorted(axes) else self.view(handle, pb.View.Step(transpose=pb.View.Transpose(axes=axes)))
+        return (
+            handle if axes == sorted(axes) else self.view(handle, pb.View.Step(transpose=pb.View.Transpose(axes=axes)))
+        )
 
     def broadcast(self, handle: int, shape) -> int:
-        return handle if tuple(shape) == self.shape(handle) else self.view(handle, pb.View.Step(broadcast=pb.View.Broadcast(shape=shape)))
+        return (
+            handle
+            if tuple(shape) == self.shape(handle)
+            else self.view(handle, pb.View.Step(broadcast=pb.View.Broadcast(shape=shape)))
+        )
 
     def copied(self, handle: int, into: Optional[int] = None) -> int:
         shape, dtype = self.specs[handle]
@@ -111,32 +127,36 @@ class _Batcher:
         return result
 
     def range(self, rank: int) -> int:
-        """The numbers of the items, with `rank` axes of one element behind."""
+        """The indices of the items, with `rank` trailing axes of one element."""
         result = self.handle((self.size,), _dtypes.int64)
-        operation = pb.Operation(creation=pb.Creation(range=pb.Creation.Range(data_type=_dtypes.NUMBERS[_dtypes.int64])),
-                                 outputs=[pb.Output(handle=result)])
+        operation = pb.Operation(
+            creation=pb.Creation(range=pb.Creation.Range(data_type=_dtypes.NUMBERS[_dtypes.int64])),
+            outputs=[pb.Output(handle=result)],
+        )
         operation.creation.range.stop.int_value = self.size
         self.emit(operation)
         return self.reshaped(result, (self.size, *(1,) * rank))
 
-    # --- what the operands are ---
+    # --- operands ---
 
     def is_batched(self, operand: pb.Operand) -> bool:
         return bool(operand.handle) and operand.handle in self.batched
 
     def rank(self, operand: pb.Operand) -> int:
-        """Without the new axis."""
+        """The shape without the new axis."""
         source = operand.WhichOneof("source")
         if source == "handle":
             return len(self.shape(operand.handle)) - self.is_batched(operand)
         return len(operand.inline_array.spec.shape) if source == "inline_array" else 0
 
     def aligned(self, operand: pb.Operand, rank: int) -> pb.Operand:
-        """With axes of one element behind the new one, so that it broadcasts with others of `rank`."""
+        """The operand with axes of one element after the new one, so that it broadcasts with others of `rank`."""
         if not self.is_batched(operand) or self.rank(operand) >= rank:
             return operand
         shape = self.shape(operand.handle)
-        return pb.Operand(handle=self.reshaped(operand.handle, (self.size, *(1,) * (rank - len(shape) + 1), *shape[1:])))
+        return pb.Operand(
+            handle=self.reshaped(operand.handle, (self.size, *(1,) * (rank - len(shape) + 1), *shape[1:]))
+        )
 
     def as_handle(self, operand: pb.Operand) -> int:
         if operand.handle:
@@ -147,7 +167,7 @@ class _Batcher:
         return result
 
     def with_axis(self, operand: pb.Operand) -> int:
-        """A batched array in any case."""
+        """A batched array of an operand that may be shared."""
         handle = self.as_handle(operand)
         return handle if handle in self.batched else self.broadcast(handle, (self.size, *self.shape(handle)))
 
@@ -190,8 +210,11 @@ class _Batcher:
 
     @staticmethod
     def no_rule(what: str) -> _errors.Unimplemented:
-        return _errors.Unimplemented(f"vmap has no rule for {what} on arrays that differ between the items", reason="NOT_IMPLEMENTED",
-                                     metadata={"feature": f"vmap of {what}"})
+        return _errors.Unimplemented(
+            f"vmap has no rule for {what} on arrays that differ between the items",
+            reason="NOT_IMPLEMENTED",
+            metadata={"feature": f"vmap of {what}"},
+        )
 
     def force(self, handle: int) -> None:
         base = self.base.get(handle, handle)
@@ -201,9 +224,12 @@ class _Batcher:
         self.batched.add(handle)
 
     def unbatched(self, operation: pb.Operation) -> None:
-        """As it is; what something batched will be written into is made for every item."""
+        """Emits an operation unchanged, except that an array into which a batched value is written is made
+        for every item."""
         outputs = [one.handle for one in operation.outputs if not one.existing]
-        outputs += [one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array")]
+        outputs += [
+            one.new_array.output.handle for one in operation.kernel_launch.arguments if one.HasField("new_array")
+        ]
         forced = [one for one in outputs if one in self.forced]
         if not forced:
             self.emit(operation)
@@ -211,7 +237,10 @@ class _Batcher:
         new = pb.Operation()
         new.CopyFrom(operation)
         renamed = {}
-        for one in (*new.outputs, *(one.new_array.output for one in new.kernel_launch.arguments if one.HasField("new_array"))):
+        for one in (
+            *new.outputs,
+            *(one.new_array.output for one in new.kernel_launch.arguments if one.HasField("new_array")),
+        ):
             if one.handle in forced:
                 shape, dtype = self.template.specs[one.handle]
                 renamed[one.handle] = one.handle = self.handle(shape, dtype)
@@ -222,7 +251,7 @@ class _Batcher:
             self.copied(self.broadcast(single, (self.size, *shape)), old)
 
     def made(self, handle: int) -> None:
-        """An output that has the new axis."""
+        """Marks an output as batched."""
         shape, dtype = self.template.specs.get(handle, ((), None))
         if handle not in self.template.specs:
             raise self.no_rule("this operation")
@@ -233,13 +262,16 @@ class _Batcher:
         for one in operation.outputs:
             if not one.existing:
                 if one.handle not in self.template.specs and len(operation.outputs) > 1:
-                    # A second result that nobody has.
+                    # A second result without a reader.
                     self.template.specs[one.handle] = ((), None)
                 self.made(one.handle)
         self.emit(operation)
 
     def elementwise(self, operation: pb.Operation, operands) -> None:
-        rank = max([self.rank(one) for one in operands] + [len(self.shape(one.handle)) - 1 for one in operation.outputs if one.existing])
+        rank = max(
+            [self.rank(one) for one in operands]
+            + [len(self.shape(one.handle)) - 1 for one in operation.outputs if one.existing]
+        )
         for one in operands:
             one.CopyFrom(self.aligned(one, rank))
         self.finish(operation)
@@ -262,12 +294,14 @@ class _Batcher:
         places = reduction.function in (pb.Reduction.FUNCTION_ARGMIN, pb.Reduction.FUNCTION_ARGMAX)
         if not axes and others:
             axes = [0]
-        elif not axes:  # of one element each
+        elif not axes:  # one element per item
             reduction.input.handle = self.reshaped(reduction.input.handle, (self.size, 1))
             axes = [0]
         elif places and len(axes) > 1:
-            # The place of one element among all of an item.
-            reduction.input.handle = self.reshaped(reduction.input.handle, (self.size, int(np.prod(self.shape(reduction.input.handle)[1:]))))
+            # The index of one element among all elements of an item.
+            reduction.input.handle = self.reshaped(
+                reduction.input.handle, (self.size, int(np.prod(self.shape(reduction.input.handle)[1:])))
+            )
             axes = [0]
         del reduction.axes[:]
         reduction.axes.extend(axis + 1 for axis in axes)
@@ -320,7 +354,7 @@ class _Batcher:
         is_vector = self.rank(right) == 1
         handle = operation.outputs[0].handle
         if is_vector and self.is_batched(right):
-            # A column, since a matrix of the items' vectors would be one right side for all.
+            # A column, since a matrix of the items' vectors would be one right-hand side for all.
             right.handle = self.reshaped(right.handle, (*self.shape(right.handle), 1))
         rank = max(self.rank(left), self.rank(right))
         if not is_vector or self.is_batched(right):
@@ -374,7 +408,9 @@ class _Batcher:
                 del new.reshape.shape[:]
                 new.reshape.shape.extend((self.size, *after))
             else:
-                steps.append(pb.View.Step(reshape=pb.View.Reshape(shape=(self.size, *(1,) * (len(after) - len(shape)), *shape))))
+                steps.append(
+                    pb.View.Step(reshape=pb.View.Reshape(shape=(self.size, *(1,) * (len(after) - len(shape)), *shape)))
+                )
                 del new.broadcast.shape[:]
                 new.broadcast.shape.extend((self.size, *after))
             steps.append(new)
@@ -401,7 +437,7 @@ class _Batcher:
         axis = (select.axis if select.HasField("axis") else -1) % rank
         num_axes, of_items = self.rank(select.ranks), self.is_batched(select.ranks)
         select.axis = axis + 1
-        if of_items or num_axes > 1:  # else the same for every item
+        if of_items or num_axes > 1:  # otherwise the same for every item
             ranks = self.with_axis(select.ranks)
             if num_axes < rank:
                 count = self.shape(ranks)[-1]
@@ -458,7 +494,7 @@ class _Batcher:
         else:
             self.align_all(gather.indices)
         gather.axis = axis
-        # The items' axis stands where the first of the indexed axes stood.
+        # The items' axis is at the position of the first indexed axis.
         self.made(handle)
         shape, dtype = self.specs[handle]
         if not axis:
@@ -466,7 +502,9 @@ class _Batcher:
             return
         operation.outputs[0].handle = self.handle((*shape[1:axis + 1], self.size, *shape[axis + 1:]), dtype)
         self.emit(operation)
-        self.copied(self.transposed(operation.outputs[0].handle, (axis, *range(axis), *range(axis + 1, len(shape)))), handle)
+        self.copied(
+            self.transposed(operation.outputs[0].handle, (axis, *range(axis), *range(axis + 1, len(shape)))), handle
+        )
 
     def _scatter(self, operation, scatter) -> None:
         target = operation.outputs[0].handle
@@ -497,7 +535,9 @@ class _Batcher:
             return
         values = self.aligned(scatter.values, result_rank)
         if self.is_batched(scatter.values):
-            values = pb.Operand(handle=self.transposed(values.handle, (*range(1, axis + 1), 0, *range(axis + 1, result_rank + 1))))
+            values = pb.Operand(
+                handle=self.transposed(values.handle, (*range(1, axis + 1), 0, *range(axis + 1, result_rank + 1)))
+            )
         elif self.rank(values) > result_rank - axis:
             handle = self.as_handle(values)
             shape = self.shape(handle)
@@ -542,7 +582,8 @@ def vmap(
     fun: Callable, in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None, axis_size: Optional[int] = None,
     spmd_axis_name: Any = None,
 ) -> Callable:
-    """Maps a function over an axis of its arguments, as jax.vmap: the items are computed together, not one after another.
+    """Maps a function over an axis of its arguments, as jax.vmap: the items are computed together, not one
+    after another.
 
         batched = stride.vmap(lambda m, v: m @ v, in_axes=(None, 0))
 

@@ -1,8 +1,8 @@
 """vmap's rules for loops and branches: their bodies are rewritten for all items at once.
 
-What a loop carries is batched where it differs between the items after any trip. A loop whose condition differs runs
-until it is done for all items; those that are done keep their values. A branch whose index differs computes all bodies
-and selects."""
+A carried value is batched if it differs between items after any iteration. A loop whose condition differs
+runs until it has ended for all items; finished items keep their values. A branch whose index differs computes
+all bodies and selects."""
 
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -14,7 +14,7 @@ from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
 
 class Bodies:
-    """Of one batcher (`_vmap._Batcher`)."""
+    """Loops and branches of one batcher (`_vmap._Batcher`)."""
 
     def __init__(self, batcher: Any):
         self.batcher = batcher

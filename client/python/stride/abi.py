@@ -75,7 +75,7 @@ def num_parameters(ptx: str, name: str) -> int:
 
 
 def numba_array(x: _Values) -> list:
-    """The arguments that stand for one array in a kernel made by Numba: two pointers for Numba's own, elements,
+    """The arguments of one array in a kernel made by Numba: two pointers for Numba's own, elements,
     bytes of one, the data, the extents, and the distances in bytes. The array must be contiguous.
 
     Parameters
@@ -89,7 +89,10 @@ def numba_array(x: _Values) -> list:
         9
     """
     strides = [x.dtype.itemsize * math.prod(x.shape[axis + 1:]) for axis in range(x.ndim)]
-    return [null_pointer(), null_pointer(), np.int64(math.prod(x.shape)), np.int64(x.dtype.itemsize), x, *map(np.int64, x.shape), *map(np.int64, strides)]
+    return [
+        null_pointer(), null_pointer(), np.int64(math.prod(x.shape)), np.int64(x.dtype.itemsize), x,
+        *map(np.int64, x.shape), *map(np.int64, strides),
+    ]
 
 
 def julia_array(x: _Values) -> Struct:
@@ -159,5 +162,8 @@ def triton_arguments(ptx: str, name: str, arguments: Sequence) -> list:
     """
     num_hidden = num_parameters(ptx, name) - len(arguments)
     if not 0 <= num_hidden <= 2:
-        raise ValueError(f"{name} takes {num_parameters(ptx, name)} parameters, with up to two of scratch memory among them; given: {len(arguments)}")
+        raise ValueError(
+            f"{name} takes {num_parameters(ptx, name)} parameters, with up to two of scratch memory among them; "
+            f"given: {len(arguments)}"
+        )
     return [*arguments, *(null_pointer() for _ in range(num_hidden))]

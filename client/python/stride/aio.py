@@ -132,7 +132,9 @@ async def synchronize(session: _session.Session) -> None:
     await asyncio.get_running_loop().run_in_executor(None, session.synchronize)
 
 
-async def watch_devices(session: _session.Session, interval: float = 1.0, **options) -> AsyncIterator[List[DeviceSample]]:
+async def watch_devices(
+    session: _session.Session, interval: float = 1.0, **options
+) -> AsyncIterator[List[DeviceSample]]:
     """Samples of every device, the first at once.
 
     Parameters

@@ -193,7 +193,7 @@ def matrix_power(a, n: int) -> Array:
 
 
 def _tolerance(values: Array, shape, dtype, rtol) -> Array:
-    """What counts as zero among the singular values of matrices of this shape."""
+    """The bound below which singular values of matrices of this shape count as zero."""
     if rtol is None:
         rtol = max(shape[-2:]) * float(np.finfo(dtype).eps)
     elif np.ndim(rtol):
@@ -202,7 +202,7 @@ def _tolerance(values: Array, shape, dtype, rtol) -> Array:
 
 
 def matrix_rank(A, tol=None, hermitian: bool = False, *, rtol=None) -> Array:  # noqa: N803, NumPy's name
-    """How many singular values count as other than zero. A vector's rank is 1, or 0 where it is zero.
+    """The number of singular values that count as nonzero. A vector's rank is 1, or 0 where it is zero.
 
     Parameters: `A`, matrices (..., m, n), or a vector; `tol`, what a value must be above, or `rtol`, the same relative
     to the largest, by default max(m, n) times the type's eps: numbers, or one for each matrix; `hermitian` says that

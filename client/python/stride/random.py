@@ -86,7 +86,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # NumPy's own, imported when it is asked for: few programs do.
+    # NumPy's, imported at the first request, since few programs use it.
     if name == "SeedSequence":
         import numpy.random
 
@@ -123,7 +123,7 @@ _state = RandomState()
 
 
 def get_bit_generator() -> BitGenerator:
-    """What the module's functions read from.
+    """The bit generator of the module's functions.
 
     Returns
         A BitGenerator.

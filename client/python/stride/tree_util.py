@@ -433,7 +433,7 @@ class PyTreeDef:
         is_registered = kind is not None and kind not in _HASHED
         if is_registered or any([one._hashed is not one._key for one in parts]):
             self._hashed = (kind, None if is_registered else data, tuple([one._hashed for one in parts]))
-        self._counts: Optional[Tuple[int, int]] = None  # of leaves and nodes, once they were asked for
+        self._counts: Optional[Tuple[int, int]] = None  # leaves and nodes, after the first request
 
     def _counted(self) -> Tuple[int, int]:
         if self._counts is None:

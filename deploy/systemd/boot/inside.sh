@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs inside the machine that ./test boots, as root, with check-jobs in PATH. Ends by powering it off.
+# Runs as root inside the machine that ./test boots, with check-jobs in PATH. Powers the machine off at its end.
 set -euo pipefail
 export STRIDE_ADDRESS=unix:/run/stride/stride.sock
 
@@ -24,8 +24,8 @@ fail() {
 
 property() { systemctl show --value --property "$1" strided.service; }
 
-# What any user of this machine may do who is a member of the group stride. A connection may take too long where everything is
-# emulated on a busy machine: 14, no daemon reached, is tried again, and said. A daemon that is gone stays so for all three.
+# Runs the jobs as a user whose only right is the group stride. Connecting may time out on a busy emulated machine: exit
+# code 14 (no daemon reached) is reported and retried. A dead daemon fails all three attempts.
 run_jobs() {
   local code
   for _ in 1 2 3; do
@@ -37,7 +37,8 @@ run_jobs() {
   return $code
 }
 
-# restarted HOW_OFTEN OLD_PID: waits until the unit is ready again. One query for both answers, since they belong together.
+# restarted HOW_OFTEN OLD_PID: waits until the unit is ready again. One query returns all three properties, so that they
+# are consistent.
 restarted() {
   local end=$((SECONDS + 90)) state
   while ((SECONDS < end)); do
@@ -48,7 +49,8 @@ restarted() {
   fail "not restarted $1 times: $state"
 }
 
-# Every process of the unit, workers and compilers too: the daemon's user, no capability, no way to gain one, under the filter.
+# Checks every process of the unit, including workers and compilers: the daemon's user, no capability, no way to gain
+# one, and the system call filter.
 check_confinement() {
   local pid programs=()
   for pid in $(cat /sys/fs/cgroup/system.slice/strided.service/cgroup.procs); do
@@ -59,7 +61,8 @@ check_confinement() {
     programs+=("$(basename "$(readlink "/proc/$pid/exe")")")
   done
   say "confined: ${programs[*]}"
-  [[ " ${programs[*]} " == *" strided "* && " ${programs[*]} " == *" stride-worker-cpu "* ]] || fail "a program is missing"
+  [[ " ${programs[*]} " == *" strided "* && " ${programs[*]} " == *" stride-worker-cpu "* ]] ||
+    fail "a program is missing"
 }
 
 useradd --groups stride client
@@ -69,7 +72,7 @@ stride devices
 run_jobs
 check_confinement
 
-# An array that is to outlive every daemon that follows.
+# This array must survive every restart of the daemon.
 as_client() { setpriv --reuid client --regid client --init-groups env HOME=/tmp "$@"; }
 as_client stride ufunc add 20 22 -o /tmp/kept.npy
 as_client stride put /tmp/kept.npy kept --quiet
@@ -95,23 +98,28 @@ say "stopped feeding the watchdog, restarted, jobs ran again, and the array is t
 
 cd /tmp
 check-jobs --kernels .
-wait_kernel() { stride kernel wait.cu --quiet --entry wait --grid 1 --block 1 'out:int64[1]' "$1:int64" --raw -o - | od -An -t d8 | tr -d ' '; }
+wait_kernel() {
+  stride kernel wait.cu --quiet --entry wait --grid 1 --block 1 'out:int64[1]' "$1:int64" --raw -o - |
+    od -An -t d8 | tr -d ' '
+}
 [[ $(wait_kernel 0) == 42 ]] || fail "the waiting kernel is wrong" # and compiled
-wait_kernel 30000000000 >drained & # ticks: about ten seconds, since a program starts slowly here
+wait_kernel 30000000000 >drained & # ticks: about ten seconds, since a program starts slowly under emulation
 client=$!
 until stride top --once --json | grep -q '"queue_depth":1'; do
   kill -0 $client || fail "the job ended before the stop: $(cat drained)"
 done
 systemctl stop strided.service
 wait $client
-[[ $(cat drained) == 42 && $(property Result) == success ]] || fail "stopped with $(property Result); the job's answer: $(cat drained)"
-say "stopped clean, and the job under way was answered first"
+[[ $(cat drained) == 42 && $(property Result) == success ]] ||
+  fail "stopped with $(property Result); the job's answer: $(cat drained)"
+say "stopped clean, and the job in flight was answered first"
 
-# 1326 is the kernel's record of a system call that a filter refused. 435 is clone3: RestrictNamespaces cannot look into its arguments
-# and answers ENOSYS, upon which the C library uses clone.
+# 1326 is the kernel's audit record of a system call that a filter refused. 435 is clone3: RestrictNamespaces cannot
+# read its arguments and returns ENOSYS, so the C library uses clone.
 if journalctl --no-pager --quiet --boot _TRANSPORT=audit | grep SECCOMP | grep -v 'syscall=435 ' >/tmp/refused; then
   head -5 /tmp/refused
   fail "$(wc -l </tmp/refused) system calls were refused"
 fi
-journalctl --no-pager --quiet --boot _TRANSPORT=audit | grep -q 'comm="strided".* syscall=435 ' || fail "refusals are not recorded"
+journalctl --no-pager --quiet --boot _TRANSPORT=audit | grep -q 'comm="strided".* syscall=435 ' ||
+  fail "refusals are not recorded"
 say "PASSED"

@@ -12,11 +12,12 @@ namespace {
 
 using Place = BlockSteps::Place;
 
-// Blocks of a thousand elements, 4 a thread, make a call of a loop small next to what it does;
-// fewer where slots would not fit, or a block for each multiprocessor would be missing.
+// With blocks of a thousand elements, 4 per thread, a loop's call costs little compared with its
+// work. Blocks are smaller when slots would not fit, or when there would be fewer blocks than
+// multiprocessors.
 constexpr int64_t kMostElements = 1024, kLeastElements = 8;
 constexpr int64_t kThreads = 256, kWarp = 32;
-// Shared memory that each block has on every device, without asking.
+// Shared memory per block that every device offers without an opt-in.
 constexpr int64_t kSharedBytes = 48 << 10;
 constexpr int64_t kBlocksPerMultiprocessor = 8;
 
@@ -77,7 +78,7 @@ StepRecord RecordOf(const BlockSteps& steps, const BlockSteps::Step& step) {
       break;
     case BlockSteps::Step::Kind::kLoop:
       record.code = static_cast<uint16_t>(step.loop);
-      // The arguments that it lacks are not read.
+      // Missing arguments are not read.
       for (size_t i = 0; i < 3; ++i) {
         const Place& place = step.arguments[std::min(i, step.arguments.size() - 1)];
         record.arguments[i] = Encode(place);

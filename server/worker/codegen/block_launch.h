@@ -12,12 +12,12 @@
 namespace stride::codegen {
 
 // The entry is `extern "C" __global__ void` ops::kBlocksEntry`(const bytes[kBlocksBytes], const
-// EndMark)`. Older drivers take 4,096 bytes of parameters. A second entry, for larger programs,
-// would double the module: each has all loops.
+// EndMark)`. Older drivers accept 4,096 bytes of parameters. A second entry, for larger programs,
+// would double the module, since each contains all loops.
 inline constexpr int kBlocksBytes = 4000;
 
 struct BlocksLaunch {
-  LaunchShape shape;  // with the slots as shared memory
+  LaunchShape shape;  // the slots are its shared memory
   LaunchBlock block;  // kBlocksBytes
 };
 
@@ -27,9 +27,9 @@ struct ElementRange {
   int64_t end = 0;
 };
 
-// `addresses`: of the first element of each operand, inputs first. `range`: the elements that the
-// launch computes, at least one; an operand's elements outside it need not exist.
-// INTERNAL for a program that does not fit the parameters (ops::BlockLaunchBytes).
+// `addresses`: first elements of the operands, inputs first. `range`: the elements that the launch
+// computes, at least one; elements of operands outside of it need not exist. INTERNAL for a program
+// that does not fit the parameters (ops::BlockLaunchBytes).
 absl::StatusOr<BlocksLaunch> PackBlocks(const BlockSteps& steps,
                                         absl::Span<const uint64_t> addresses, ElementRange range,
                                         int num_multiprocessors);

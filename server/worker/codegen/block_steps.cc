@@ -51,7 +51,7 @@ class Planner {
   }
 
  private:
-  // A step by the numbers of its values, whose places are known at the end.
+  // A step with numbers of its values, whose places are assigned at the end.
   struct Numbered {
     Kind kind = Kind::kLoop;
     int loop = 0;
@@ -154,7 +154,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // After all else: an output may be an input too.
+  // Stores come last, since an output may be an input too.
   absl::Status AddStores() {
     for (int j = 0; j < program_.results_size(); ++j) {
       const uint32_t result = program_.results(j);
@@ -162,7 +162,7 @@ class Planner {
       const Instruction& instruction = program_.instructions(static_cast<int>(result));
       if (instruction.dtype() != launch_.outputs(j).dtype()) return Broken("a result's type");
       auto value = static_cast<int>(result);
-      // A bool in memory is any byte; one that is stored is 0 or 1.
+      // A bool in memory may be any byte; a stored one is 0 or 1.
       if (instruction.kind() == Instruction::KIND_INPUT &&
           static_cast<DType>(instruction.dtype()) == DType::kBool) {
         const int normalized = static_cast<int>(values_.size());
@@ -177,7 +177,7 @@ class Planner {
     return absl::OkStatus();
   }
 
-  // The last loop writes the one output itself, where its elements lie one after another.
+  // The last loop writes a single contiguous output directly.
   void StoreInPlace() {
     if (launch_.outputs_size() != 1 || steps_.size() < 2) return;
     const Numbered& store = steps_.back();
@@ -210,8 +210,8 @@ class Planner {
         plan_.slot_item = std::max(plan_.slot_item, value.bytes);
       }
       plan_.steps.push_back(Placed(step));
-      // The result's slot was taken before those of the arguments come free: their item sizes
-      // differ.
+      // The result's slot is assigned before the arguments' slots become free, since their item
+      // sizes differ.
       absl::InlinedVector<int, kMostArguments + 1> ended(step.arguments.begin(),
                                                          step.arguments.end());
       ended.push_back(step.value);

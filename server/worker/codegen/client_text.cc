@@ -13,7 +13,7 @@
 namespace stride::codegen {
 namespace {
 
-// FNV-1a: the name has to be the same wherever and whenever the code is made.
+// FNV-1a: the name must be equal on all machines and in all builds.
 uint64_t HashOf(std::string_view text) {
   uint64_t hash = 0xCBF29CE484222325u;
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001B3u;
@@ -53,7 +53,8 @@ absl::StatusOr<std::string> ClientText(const wire::DeviceFunction& function) {
   if (!IsName(function.entry()))
     return absl::InternalError("the plan is broken: a function's name is none");
   const std::string space = SpaceName(function);
-  // A header's declarations belong outside; an empty line keeps the others' numbers.
+  // A header's declarations belong outside of the namespace; an empty line keeps the other lines'
+  // numbers.
   std::string includes, body;
   for (absl::string_view line : absl::StrSplit(function.source(), '\n')) {
     if (IsInclude(line)) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The files of device/ and routines/ as text, embedded at build time. Emitted code holds the device
-// headers in this order; complex and random only where they are needed.
+// The files of device/ and routines/ as text, embedded at build time. Emitted code contains the
+// device headers in this order; complex and random only where needed.
 namespace stride::codegen {
 
 extern const char kBaseHeader[];
@@ -10,14 +10,14 @@ extern const char kFloatsHeader[];
 extern const char kComplexHeader[];
 extern const char kGenericHeader[];
 extern const char kRandomHeader[];
-// The code of variances, after the others.
+// For variances; follows the other headers.
 extern const char kMomentsHeader[];
-// Of reductions on the CPU device, after the others.
+// For reductions on the CPU device; follows the other headers.
 extern const char kLanesHeader[];
-// The kernel that runs programs by block loops, after those.
+// The kernel that runs programs by block loops; follows the loops.
 extern const char kInterpretHeader[];
 
-// Of a routine: common first, then what it builds on, then itself.
+// For routines: common first, then a routine's dependencies, then the routine.
 extern const char kCommonRoutine[];
 extern const char kOrderRoutine[];
 extern const char kIndicesRoutine[];
@@ -65,7 +65,7 @@ extern const char kAtRoutine[];
 extern const char kSumsRoutine[];
 extern const char kGufuncRoutine[];
 
-// Products of matrices on a GPU (emit_matmul.cc): of wider integers, of bytes.
+// Matrix products on a GPU (emit_matmul.cc): of wider integers, of bytes.
 extern const char kProductsRoutine[];
 extern const char kBytesRoutine[];
 

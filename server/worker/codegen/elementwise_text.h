@@ -8,20 +8,20 @@
 
 namespace stride::codegen {
 
-// What both device kinds' elementwise text has in common.
+// Parts of elementwise text that both device kinds share.
 struct ElementwiseText {
   std::string definitions;   // preamble, struct Launch, bodyScalars, body()
   std::string scalars_call;  // an expression for bodyScalars, from `launch`
   int rank = 1;
   size_t num_inputs = 0;
-  std::vector<DType> dtypes;  // of the operands, inputs first
+  std::vector<DType> dtypes;  // operands' dtypes, inputs first
   std::vector<wire::Layout::Access> access;
-  std::string index_type;    // of loop indices on CUDA
+  std::string index_type;    // type of loop indices on CUDA
   bool takes_turns = false;  // body() has a last parameter, st_few_turns or st_any_turns
-  bool uses_random = false;  // neighbours share a generator's block
+  bool uses_random = false;  // neighbouring elements share a generator's block
 };
 
-// INTERNAL when the code does not fit together.
+// INTERNAL when the code is inconsistent.
 absl::StatusOr<ElementwiseText> PrepareElementwise(const wire::ElementwiseCode& code,
                                                    Target target);
 

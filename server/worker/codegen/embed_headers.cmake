@@ -1,5 +1,5 @@
-# cmake -DOUTPUT=x.cc -DFOLDER=. -DNAMES=device/base,... -P embed_headers.cmake: the texts that emitted code is made of as C++ string constants, each named for
-# its folder and file: device/base.h is kBaseHeader, routines/sort.h is kSortRoutine.
+# cmake -DOUTPUT=x.cc -DFOLDER=. -DNAMES=device/base,... -P embed_headers.cmake: writes the texts of emitted code as C++
+# string constants, each named for its folder and file: device/base.h is kBaseHeader, routines/sort.h is kSortRoutine.
 set(text "#include \"server/worker/codegen/device_headers.h\"\n\nnamespace stride::codegen {\n\n")
 string(REPLACE "," ";" names "${NAMES}")
 foreach(path ${names})

@@ -31,18 +31,18 @@ absl::StatusOr<std::string> EmitMatmulCpu(const wire::MatmulCode& code);
 absl::StatusOr<std::string> EmitRoutineCuda(const wire::RoutineCode& code);
 absl::StatusOr<std::string> EmitRoutineCpu(const wire::RoutineCode& code);
 // Each of ops::BlockLoops() as `extern "C" void NAME(const void* a, const void* b, const void* c,
-// void* out, long long n)`: elements [0, n) of arguments that lie one after another; the rest of
-// the arguments is not read. `out` may be an argument of the same item size.
+// void* out, long long n)`: elements [0, n) of contiguous arguments; missing arguments are not
+// read. `out` may be an argument of the same item size.
 std::string EmitBlockLoopsCpu();
 // The same loops as functions that one kernel calls for each step of a program: entries and launch
 // in block_launch.h.
 std::string EmitBlockLoopsCuda();
-// That kernel's text for either target. Where it is the CPU, for tests, its entry is `extern "C"
-// void stride_blocks(const void* launch, void* slots, long long start, long long skip)`: blocks
-// start, start + skip, ...
+// The kernel's text for either target. For the CPU, in tests, its entry is `extern "C" void
+// stride_blocks(const void* launch, void* slots, long long start, long long skip)`: blocks start,
+// start + skip, ...
 std::string EmitInterpreter(Target target);
 
-// Whichever of the above `code` asks for; INVALID_ARGUMENT for Code.source.
+// The text for the kind of `code`; INVALID_ARGUMENT for Code.source.
 absl::StatusOr<std::string> EmitCuda(const wire::Code& code);
 absl::StatusOr<std::string> EmitCpu(const wire::Code& code);
 

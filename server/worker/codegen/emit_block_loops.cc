@@ -8,7 +8,7 @@
 namespace stride::codegen {
 namespace {
 
-// The same body that a fused loop has (program_text.cc), so that both tiers' results are equal.
+// The same body as in a fused loop (program_text.cc), so that both have equal results.
 std::string BodyText(const ops::BlockLoop& loop) {
   if (loop.row == nullptr) return absl::StrCat("st_cast<", TypeName(loop.result), ">(a)");
   return ops::BodyOf(*loop.row);
@@ -24,7 +24,7 @@ std::string FunctionText(const ops::BlockLoop& loop) {
                       ") {\n  return ", BodyText(loop), ";\n}\n");
 }
 
-// The text of one loop, over elements that lie one after another.
+// The text of one loop over contiguous elements.
 std::string LoopText(const ops::BlockLoop& loop) {
   const std::string name = ops::NameOf(loop), result = TypeName(loop.result);
   std::string loads;
@@ -40,7 +40,8 @@ std::string LoopText(const ops::BlockLoop& loop) {
       result, ">((st_stored<", result, ">::type*)out + i, ", name, "_of(", loads, "));\n}\n");
 }
 
-// A thread's elements, which lie `strides` apart: a byte for each argument and the result.
+// A thread's elements. `strides` has one byte each for the arguments and the result: bytes between
+// elements.
 constexpr char kLoops[] = R"(
 #if ST_CUDA
 #define ST_LOOP __device__ __noinline__

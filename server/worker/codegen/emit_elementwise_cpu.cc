@@ -11,13 +11,13 @@ using Layout = wire::Layout;
 // How the inner loop reads one operand, fixed at compile time for each variant of the loop.
 enum class Walk { kUnit, kRepeat, kStrided };
 
-// With this many strided inputs or fewer, each gets its own choice between unit steps and
-// repetition.
+// With at most this many strided inputs, each is specialized for unit steps and repetition
+// separately.
 constexpr int kMaxVariedInputs = 2;
 
-// A store of a line that is not in the cache reads it first: a quarter to a third of what `x + y`
-// moves. Stores past the cache do not, but what is read soon after should stay there; results of
-// half of a usual last-level cache would not all the same.
+// A store to a line outside the cache reads the line first: a quarter to a third of the traffic of
+// `x + y`. Streaming stores avoid this, but results that are read soon should stay in the cache.
+// Results of half a usual last-level cache would not stay there anyway.
 constexpr char kStream[] = R"(
 enum { kLineBytes = 64, kBlockBytes = 4096, kStreamBytes = 16 << 20 };
 
@@ -39,8 +39,8 @@ ST_FN void st_streamed() {
 }
 )";
 
-// Four neighbours share a generator's block, which is computed once where their places in it are
-// known: the first of four elements has a number that four divides.
+// Four neighbours share a generator's block, which is computed once if their position in it is
+// known: the first of four elements has an index that four divides.
 constexpr char kFours[] =
     R"(  auto element = [&](st_i64 j, st_i64 index) __attribute__((always_inline)) {
 $element  };
@@ -56,8 +56,8 @@ $element  };
 }
 )";
 
-// Blocks of elements whose sines, cosines and tangents are all of few turns, which is found out
-// after the block: results wait for that, since they may take the place of inputs.
+// Blocks of elements whose sines, cosines and tangents all have few turns. This is known only after
+// the block, so results are buffered until then, since they may overwrite inputs.
 constexpr char kByTurns[] = R"(  enum { kBlock = 256 };
   for (st_i64 start = 0; start < n; start += kBlock) {
     const st_i64 end = n - start < kBlock ? n : start + kBlock;
@@ -80,7 +80,7 @@ $any    }
 )";
 
 struct Variant {
-  std::vector<Walk> walks;  // of every operand
+  std::vector<Walk> walks;  // one per operand
   std::string condition;    // on the launch's innermost strides; empty: always
 };
 
@@ -121,7 +121,7 @@ class Emitter {
     return absl::StrCat("steps[", operand, "] == ", ItemSize(text_.dtypes[operand]));
   }
 
-  // The fast variants first; the last one takes any strides.
+  // The fast variants first; the last one handles all strides.
   std::vector<Variant> Variants() const {
     std::vector<Walk> general;
     std::vector<size_t> inputs, outputs;
@@ -214,7 +214,7 @@ class Emitter {
   std::string FlatEntry(const std::string& dispatch) const {
     std::string setup;
     for (size_t i = 0; i < num_operands(); ++i) {
-      // A contiguous operand's stride in the launch may be anything when there is one element.
+      // With one element, the launch's stride of a contiguous operand may have any value.
       std::string step = text_.access[i] == Layout::ACCESS_CONTIGUOUS
                              ? absl::StrCat(ItemSize(text_.dtypes[i]))
                          : text_.access[i] == Layout::ACCESS_BROADCAST
@@ -232,14 +232,15 @@ class Emitter {
                         setup, dispatch, "  }\n}\n");
   }
 
-  // One result, every element after the one before it, of a size that divides a line's.
+  // One contiguous result, of an item size that divides a line's.
   bool MayStream() const {
     const size_t output = num_operands() - 1;
     return num_operands() == text_.num_inputs + 1 &&
            text_.access[output] == Layout::ACCESS_CONTIGUOUS;
   }
 
-  // Rows of a large result go by a small block that stays in the cache, and from there past it.
+  // Rows of a large result are computed in a small buffer that stays in the cache, then streamed
+  // past it.
   std::string StreamedLoop(const std::string& setup, const std::string& dispatch) const {
     const size_t output = num_operands() - 1;
     std::string in_place;

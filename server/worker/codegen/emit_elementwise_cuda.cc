@@ -11,7 +11,7 @@ namespace {
 using Layout = wire::Layout;
 
 constexpr int kVectorBytes = 16;
-// Of all tiles of a kernel; several blocks run on a multiprocessor.
+// Limit for all tiles of a kernel, so that several blocks fit a multiprocessor.
 constexpr uint64_t kMostSharedBytes = 36 << 10;
 constexpr char kEnd[] = "  st_tell_end(mark, gridDim.x);\n}\n";
 
@@ -33,8 +33,9 @@ class Emitter {
     return absl::StrCat("st_stored<", TypeName(text_.dtypes[i]), ">::type");
   }
 
-  // `body(scalars, in0, in1, INDEX, out0)`. Where an index is a sum of a multiple and a part, `or`
-  // shows a compiler that they share no bit, so that what depends on the multiple is computed once.
+  // `body(scalars, in0, in1, INDEX, out0)`. Where an index is the sum of a multiple and an offset,
+  // `or` shows the compiler that they share no bit, so that terms of the multiple are computed
+  // once.
   std::string Call(const std::string& index) const {
     std::string call = "body(scalars";
     for (size_t i = 0; i < text_.num_inputs; ++i) absl::StrAppend(&call, ", in", i);
@@ -75,8 +76,8 @@ class Emitter {
     return "template <class T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T v[N];\n};\n";
   }
 
-  // Every operand contiguous or repeated: as many elements at once as fill 16 bytes of the widest
-  // operand, if all addresses allow.
+  // All operands are contiguous or repeated: each thread handles as many elements as fill 16 bytes
+  // of the widest operand, if all addresses are aligned.
   std::string FlatKernel() const {
     const int width = PackWidth();
     std::string setup, aligned = "true", packs, reads, stores, out_packs, scalar_reads,
@@ -168,10 +169,9 @@ class Emitter {
                         "  } else {\n", loop, "  }\n", kEnd);
   }
 
-  // As many elements at once as fill 16 bytes of the widest operand, at most 8. One division for
-  // each axis finds the place of the first. Where the last axis is a multiple of them, the others
-  // follow it along that axis; else steps from element to element find the others. Empty where an
-  // output has gaps.
+  // Each thread handles as many elements as fill 16 bytes of the widest operand, at most 8. One
+  // division per axis locates the first. The others follow along the last axis if their number
+  // divides its extent, else stepping finds them. Empty where an output has gaps.
   std::string PackLoop(const std::string& offsets, const std::string& divide) const {
     const int width = std::min(PackWidth(), 8), last = text_.rank - 1;
     if (width < 2) return "";
@@ -225,7 +225,7 @@ class Emitter {
                         "  }\n  }\n  done = packs * ", width, ";\n  }\n");
   }
 
-  // Strided operands' offsets of element i, and its place along each axis.
+  // Offsets of element i in strided operands, and its index along each axis.
   std::string Places() const {
     std::string text = "    Index rest = i;\n";
     for (size_t i = 0; i < num_operands(); ++i)
@@ -247,7 +247,7 @@ class Emitter {
     return text;
   }
 
-  // From an element's places and offsets to those of the next, without a division.
+  // Steps from an element's indices and offsets to the next one's, without a division.
   std::string Steps() const {
     std::string text, end;
     for (int axis = text_.rank - 1; axis >= 0; --axis) {
@@ -270,15 +270,15 @@ class Emitter {
     return text + end;
   }
 
-  // Inputs whose tiles may be read along another axis than the last.
+  // Whether an input's tiles may be read along another axis than the last.
   bool IsStaged(size_t i) const {
     return !IsOutput(i) && text_.access[i] == Layout::ACCESS_STRIDED;
   }
 
-  // A block takes a tile of the last axis and of `launch.tile_axis` at a time. An input whose
-  // elements lie along the latter goes through shared memory: neighbouring threads read
-  // neighbouring elements there, and write neighbouring elements of the output. Empty where no
-  // input can be one, or the tiles of all would not fit.
+  // A block handles a tile of the last axis and of `launch.tile_axis` at a time. An input that is
+  // contiguous along the latter goes through shared memory, so that neighbouring threads read
+  // neighbouring elements and also write neighbouring elements of the output. Empty when no input
+  // qualifies, or when the tiles do not fit.
   std::string TileLoop() const {
     uint64_t shared = 0;
     for (size_t i = 0; i < num_operands(); ++i)
@@ -344,8 +344,8 @@ class Emitter {
         "        ", Call("flat"), writes, "      }\n      __syncthreads();\n    }\n");
   }
 
-  // The other axes' part of a tile's offsets: in bytes of strided operands, in elements (`first`)
-  // of the rest. `inner_t`: elements from one index of the tile's axis to the next.
+  // The other axes' part of a tile's offsets: in bytes for strided operands, in elements (`first`)
+  // for the rest. `inner_t`: elements between indices of the tile's axis.
   std::string PlaneOffsets() const {
     std::string text;
     for (int axis = text_.rank - 2; axis >= 0; --axis) {

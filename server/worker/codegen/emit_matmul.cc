@@ -35,9 +35,9 @@ ST_FN char* matrix_of(const Launch& launch, const Matrix& matrix, st_i64 batch) 
 enum { kRow = $rank - 2, kColumn = $rank - 1 };
 )";
 
-// Row by row, columns in blocks that stay in the first cache while the rows of the right factor
-// pass by. Where both factors lie along what is summed (by a vector, by a transpose), each element
-// for itself.
+// Row by row, with blocks of columns that stay in the first-level cache while the right factor's
+// rows are read. Where both factors are contiguous along the axis of the sums (by a vector, by a
+// transpose), element by element.
 constexpr char kCpu[] = R"(
 enum { kBlock = 512 };
 
@@ -54,7 +54,9 @@ ST_ENTRY void stride_run(const Launch* launch_pointer, st_i64 begin, st_i64 end)
     for (st_i64 j = 0; along && j < launch.n; ++j) {
       const char* const others = right + j * right_step;
       T sum = 0;
-      for (st_i64 i = 0; i < launch.k; ++i) sum = st_add(sum, st_multiply(st_cast<T>(st_load<Left>(left + i * left_item)), st_cast<T>(st_load<Right>(others + i * right_item))));
+      for (st_i64 i = 0; i < launch.k; ++i)
+        sum = st_add(sum, st_multiply(st_cast<T>(st_load<Left>(left + i * left_item)),
+                                      st_cast<T>(st_load<Right>(others + i * right_item))));
       st_store<T>(output + j * launch.output.strides[kColumn], sum);
     }
     for (st_i64 start = 0; !along && start < launch.n; start += kBlock) {
@@ -66,9 +68,12 @@ ST_ENTRY void stride_run(const Launch* launch_pointer, st_i64 begin, st_i64 end)
         const char* const others = right + i * launch.right.strides[kRow] + start * right_step;
         if (right_step == right_item) {
           ST_IVDEP
-          for (st_i64 j = 0; j < n; ++j) sums[j] = st_add(sums[j], st_multiply(factor, st_cast<T>(st_load<Right>(others + j * (st_i64)sizeof(Right)))));
+          for (st_i64 j = 0; j < n; ++j)
+            sums[j] =
+                st_add(sums[j], st_multiply(factor, st_cast<T>(st_load<Right>(others + j * (st_i64)sizeof(Right)))));
         } else {
-          for (st_i64 j = 0; j < n; ++j) sums[j] = st_add(sums[j], st_multiply(factor, st_cast<T>(st_load<Right>(others + j * right_step))));
+          for (st_i64 j = 0; j < n; ++j)
+            sums[j] = st_add(sums[j], st_multiply(factor, st_cast<T>(st_load<Right>(others + j * right_step))));
         }
       }
       for (st_i64 j = 0; j < n; ++j) st_store<T>(output + (start + j) * launch.output.strides[kColumn], sums[j]);

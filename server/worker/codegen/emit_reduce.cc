@@ -17,7 +17,7 @@ absl::Status Broken(const char* what) {
   return absl::InternalError(absl::StrCat("the plan's reduction is broken: ", what));
 }
 
-// C++ over a and b for values; `name` is the accumulator's type.
+// C++ text over values a and b; `name` is the accumulator's type.
 std::string CombineText(Code::Combine combine, const std::string& name) {
   switch (combine) {
     case Code::COMBINE_ADD:
@@ -35,7 +35,7 @@ std::string CombineText(Code::Combine combine, const std::string& name) {
   }
 }
 
-// Of a value that loses against every other.
+// The identity of an extreme: loses against each other value.
 std::string ExtremeText(DType dtype, bool lowest) {
   std::string type = TypeName(dtype);
   if (IsBool(dtype) || IsInteger(dtype))
@@ -63,7 +63,7 @@ std::string IdentityText(Code::Combine combine, DType dtype) {
   }
 }
 
-// Where the map tells which elements take part: those that do are counted, and only they combine.
+// The map selects elements: only selected elements are counted and combined.
 std::string CountingText(const std::string& type, const std::string& identity,
                          const std::string& combined) {
   return absl::StrCat("struct Acc {\n  ", type,
@@ -73,8 +73,8 @@ std::string CountingText(const std::string& type, const std::string& identity,
                       "  return Acc{value, a.count + b.count};\n}\n");
 }
 
-// Of a combination that is a program: `combine_program` and its scalars are declared before. What
-// has no identity tells by an index below zero that there is nothing yet.
+// The combination is a program: `combine_program` and its scalars are declared before. Without an
+// identity, an index below zero marks an empty accumulator.
 absl::StatusOr<std::string> ProgramAccumulatorText(const Code& code, DType dtype, bool counts) {
   const std::string type = TypeName(dtype);
   const std::string combined = absl::StrCat(
@@ -113,7 +113,7 @@ std::string MomentsText(const std::string& type) {
 std::string AccumulatorText(const Code& code, DType dtype, bool counts) {
   if (code.combine() == Code::COMBINE_MOMENTS) return MomentsText(TypeName(dtype));
   std::string type = TypeName(dtype), identity = IdentityText(code.combine(), dtype);
-  // bool{0} and the like narrow; casts do not.
+  // `bool{0}` and similar expressions narrow; casts do not.
   if (!IsComplex(dtype) && identity.find('{') != std::string::npos) {
     identity = absl::StrCat("(", type, ")", identity.substr(type.size() + 1, 1));
   }
@@ -130,7 +130,7 @@ std::string AccumulatorText(const Code& code, DType dtype, bool counts) {
   }
   const char* better = code.combine() == Code::COMBINE_ARGMIN ? "st_less(b.value, a.value)"
                                                               : "st_less(a.value, b.value)";
-  // An index below zero: no element yet. Among equals, and among NaNs, the first index stays.
+  // An index below zero: no element yet. Among equal values, and among NaNs, the first index wins.
   return absl::StrCat(
       "struct Acc {\n  ", type,
       " value;\n  st_i64 index;\n};\nST_FN Acc st_identity() { return Acc{", identity,
@@ -187,7 +187,7 @@ std::string MapText(const ReduceText& text, DType accumulator) {
                       ", st_i64 index) {\n  return mapped(scalars", arguments, ", index);\n}\n");
 }
 
-// Byte offset of kept element or reduced element number `i`, axis by axis from the last.
+// Byte offset of kept or reduced element number `i`, axis by axis from the last.
 std::string OffsetText(const std::string& name, int first_axis, int rank,
                        const std::string& strides, const std::string& parameter,
                        const std::string& index) {

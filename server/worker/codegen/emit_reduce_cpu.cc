@@ -11,11 +11,12 @@
 namespace stride::codegen {
 namespace {
 
-// A run whose order does not matter stays in the first-level cache.
+// A run without a fixed order fits the first-level cache.
 constexpr size_t kLongRunBytes = 16384;
 
 constexpr char kCascade[] = R"(
-// Results of neighbouring runs, combined like the carries of a binary counter: the error of a sum grows with the logarithm of its length.
+// Results of neighbouring runs, combined like the carries of a binary counter: the error of a sum grows with the
+// logarithm of its length.
 struct Cascade {
   Acc level[48];
   st_u64 count;
@@ -37,10 +38,9 @@ ST_FN Acc cascade_result(const Cascade& cascade) {
 }
 )";
 
-// Rows: results of which each is made of elements that lie one after another. Runs of at most kRun
-// elements, of kLongRunBytes where any order gives the same, are combined in kLanes independent
-// chains, runs are combined pairwise. All sizes are fixed, so that the order of combination depends
-// on the shape alone.
+// Rows: results whose elements are contiguous. A run has at most kRun elements, or kLongRunBytes
+// where the order does not matter. It is combined in kLanes independent chains; runs are combined
+// pairwise. All sizes are fixed, so that the order of combination depends only on the shape.
 constexpr char kRows[] = R"(
 ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 end) {
   const Launch& launch = *launch_pointer;
@@ -70,7 +70,7 @@ $bases$begin_result
 }
 )";
 
-// Of any accumulator: elements [0, n) of one run, the first of which has the number `first` among
+// For any accumulator: elements [0, n) of one run; `first` is the index of its first element among
 // the reduced ones.
 constexpr char kAnyRun[] = R"(
 enum { kLanes = 32, kRun = 512 };
@@ -90,8 +90,8 @@ $compute  Acc lanes[kLanes];
 }
 )";
 
-// Moments of complex numbers, and where some elements take no part: those that do are written one
-// after another.
+// Moments of complex numbers, or of selected elements: the selected ones are copied to contiguous
+// memory.
 constexpr char kRunSizes[] = R"(
 enum { kRun = 512 };
 )";
@@ -108,7 +108,7 @@ $compute  $value values[kRun];
 }
 )";
 
-// Moments of numbers, in two passes over the run.
+// Moments of real numbers, in two passes over the run.
 constexpr char kMomentsNumberRun[] = R"(
 template <class Source>
 ST_FN $value sum_of_few(const Source& source, st_i64 n) {
@@ -133,7 +133,7 @@ $compute$source  const st_distances<$value> distances{source, source.value(0)};
 }
 )";
 
-// Of a plain number. Runs too short for lanes are few operations: no copy, and four chains.
+// For plain numbers. Runs shorter than the lanes need few operations: no copy, four chains.
 constexpr char kNumberRun[] = R"(
 ST_FN Acc combine_run(const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
 $compute  if (n < kLanes) {
@@ -151,16 +151,17 @@ $source  return Acc{st_combine_values<$combination, $value>(source, n, st_identi
 }
 )";
 
-// Of the place of an extreme: sought only in runs whose own is better than what was found before.
+// For the index of an extreme: searched only in runs whose extreme is better than the best so far.
 constexpr char kPlaceRun[] = R"(
 ST_FN void improve(Acc& found, const mapScalars& scalars, $pointer_parameters, st_i64 first, st_i64 n) {
 $compute$source  const $value best = st_combine_values<$combination, $value>(source, n, st_identity().value);
-  if (st_combine(found, Acc{best, first}).index == first) found = Acc{best, first + st_find_value<$value>(source, n, best)};
+  if (st_combine(found, Acc{best, first}).index == first)
+    found = Acc{best, first + st_find_value<$value>(source, n, best)};
 }
 )";
 
-// Elements that lie one after another as they are combined; products of two such, or squares; any
-// others are first written so.
+// Contiguous elements, products of two such arrays, or squares. Other elements are first copied to
+// contiguous memory.
 constexpr char kInPlace[] =
     R"(  const st_in_place<$value> source{(const typename st_lanes<$value>::lane*)p0};
 )";
@@ -176,10 +177,11 @@ constexpr char kCopied[] = R"(  typename st_lanes<$value>::lane values[kRun];
   const st_in_place<$value> source{values};
 )";
 
-// Elements of a run that is longer than a row of the inputs: row by row they are written as they
-// are combined.
+// Elements of a run that is longer than a row of the inputs: they are computed row by row into
+// contiguous memory.
 constexpr char kComputedRun[] = R"(
-ST_FN void compute_run(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 first, st_i64 n, Acc* elements) {
+ST_FN void compute_run(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 first, st_i64 n,
+                       Acc* elements) {
   const st_i64 inner = launch.extents[$last_reduced];
   for (st_i64 done = 0; done < n;) {
     const st_i64 from = first + done, left = inner - from % inner, count = left < n - done ? left : n - done;
@@ -191,8 +193,8 @@ $row_pointers    Acc* const row = elements + done;
 }
 )";
 
-// Columns side by side: rows are combined with rows, some at a time so that what they are combined
-// with is loaded and stored once for all of them; in blocks, and blocks with the total.
+// Columns side by side: several rows at a time are combined with the accumulators, which are then
+// loaded and stored once for all of them. Blocks of rows are combined with the total.
 constexpr char kColumns[] = R"(
 enum { kGroup = $group, kBlockRows = 128, kTogether = 4 };
 
@@ -226,7 +228,8 @@ ST_ENTRY void stride_reduce(const Launch* launch_pointer, st_i64 begin, st_i64 e
     const st_i64 from = split * launch.chunk;
     const st_i64 to = from + launch.chunk < launch.reduced_count ? from + launch.chunk : launch.reduced_count;
     Row base;
-    for (int input = 0; input < $num_inputs; ++input) base.at[input] = launch.inputs[input].data + kept_offset(launch, input, kept);
+    for (int input = 0; input < $num_inputs; ++input)
+      base.at[input] = launch.inputs[input].data + kept_offset(launch, input, kept);
     Acc total[kGroup];
     for (st_i64 j = 0; j < n; ++j) total[j] = st_identity();
     for (st_i64 start = from; start < to; start += kBlockRows) {
@@ -248,14 +251,15 @@ constexpr char kEitherSteps[] = R"(      if ($unit_steps) {
         combine_block<false>(launch, scalars, base, start, stop, n, total);
       }
 )";
-// The steps of inputs that elements are computed from are known one by one.
+// The steps of inputs of computed elements are known separately.
 constexpr char kKnownSteps[] =
     R"(      combine_block<true>(launch, scalars, base, start, stop, n, total);
 )";
 
 constexpr char kAnyBlock[] = R"(
 template <bool unit_steps>
-ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop,
+                         st_i64 n, Acc* total) {
   alignas(64) Acc block[kGroup];
   for (st_i64 j = 0; j < n; ++j) block[j] = st_identity();
   st_i64 i = start;
@@ -279,19 +283,20 @@ $vectors    ST_IVDEP
 }
 )";
 
-// Of plain numbers as they lie in memory.
+// For plain numbers in memory.
 constexpr char kVectors[] = R"(    if constexpr (unit_steps) {
-      st_combine_rows<$combination, $extremes>(&block[0].value, (const $value*)rows[0].at[0], (const $value*)rows[1].at[0],
-                                               (const $value*)rows[2].at[0], (const $value*)rows[3].at[0], n);
+      st_combine_rows<$combination, $extremes>(
+          &block[0].value, (const $value*)rows[0].at[0], (const $value*)rows[1].at[0], (const $value*)rows[2].at[0],
+          (const $value*)rows[3].at[0], n);
       continue;
     }
 )";
 
-// Moments of columns: the numbers of rows are those of all columns, so that weights are found once
-// for them.
+// Moments of columns: all columns share their rows' indices, so weights are computed once.
 constexpr char kMomentsBlock[] = R"(
 template <bool unit_steps>
-ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop,
+                         st_i64 n, Acc* total) {
   typedef decltype(total->squares) real;
   alignas(64) $value pivot[kGroup], offset[kGroup];
   alignas(64) real squares[kGroup];
@@ -340,7 +345,8 @@ constexpr char kCombineNumbers[] = R"(
 ST_FN Acc combine_numbers(Acc a, Acc b) { return Acc{$combination::values<$value>(a.value, b.value)}; }
 )";
 
-// Values and their rows' numbers apart, which vectors can hold; later rows must be better to count.
+// Values and their row indices in separate arrays, which suits vectors. A later row must be
+// strictly better.
 constexpr char kPlaceBlock[] = R"(
 ST_FN void take_better($value& best, st_i32& where, $value value, st_i32 row) {
   const bool better = !(value $no_better best) & !st_isnan(best);  // a NaN is no worse than any
@@ -348,7 +354,8 @@ ST_FN void take_better($value& best, st_i32& where, $value value, st_i32 row) {
   where = better ? row : where;
 }
 template <bool unit_steps>
-ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop, st_i64 n, Acc* total) {
+ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const Row& base, st_i64 start, st_i64 stop,
+                         st_i64 n, Acc* total) {
   alignas(64) $value best[kGroup];
   alignas(64) st_i32 where[kGroup];
   const Row first = row_of(launch, base, start);
@@ -376,7 +383,8 @@ ST_FN void combine_block(const Launch& launch, const mapScalars& scalars, const 
   for (; i < num_rows; ++i) {
     const Row row = row_of(launch, base, start + i);
     ST_IVDEP
-    for (st_i64 j = 0; j < n; ++j) take_better(best[j], where[j], element<unit_steps>(launch, scalars, row, start + i, j).value, i);
+    for (st_i64 j = 0; j < n; ++j)
+      take_better(best[j], where[j], element<unit_steps>(launch, scalars, row, start + i, j).value, i);
   }
   for (st_i64 j = 0; j < n; ++j) total[j] = st_combine(total[j], Acc{best[j], start + where[j]});
 }
@@ -407,7 +415,7 @@ struct Pieces {
 // Whether a run of elements may be longer than a row of the inputs that they are computed from.
 bool RunsCrossRows(const ReduceText& text) { return text.row_axes > 1; }
 
-// The step of input `i` within the innermost loop, a constant where it can be.
+// Step of input `i` in the innermost loop, a constant where possible.
 std::string InnerStep(const ReduceText& text, size_t i, const std::string& known,
                       const std::string& other) {
   switch (text.inner_access[i]) {
@@ -507,7 +515,7 @@ std::string CombinationOf(const Code& code, const ReduceText& text, DType accumu
   }
 }
 
-// Whether instruction `number` is input `index` as it lies in memory.
+// Whether instruction `number` is the plain input `index`.
 bool IsPlainInput(const Code& code, const ReduceText& text, uint32_t number, uint32_t index,
                   DType dtype) {
   const wire::Instruction& value = code.map().instructions(static_cast<int>(number));

@@ -9,9 +9,10 @@
 namespace stride::codegen {
 namespace {
 
-// Elements [begin, end), $width at once, $unroll times before the next round.
+// Elements [begin, end), $width at once, in rounds of $unroll loads.
 constexpr char kAccumulate[] = R"(template <bool kAligned>
-ST_FN Acc accumulate(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 begin, st_i64 end, int lane, int lanes) {
+ST_FN Acc accumulate(const Launch& launch, const mapScalars& scalars$base_parameters, st_i64 begin, st_i64 end,
+                     int lane, int lanes) {
 $values  const st_i64 round = (st_i64)lanes * $width;
   st_i64 i = begin + (st_i64)lane * $width;
 $start  for (; i + ($unroll - 1) * round + $width <= end; i += $unroll * round) {
@@ -29,7 +30,7 @@ $rest}
 
 )";
 
-// Each of a thread's places in a round combines its own elements.
+// Each position of a thread's round has its own accumulator.
 constexpr char kStart[] = R"(  Acc many[$unroll * $width];
 #pragma unroll
   for (int k = 0; k < $unroll * $width; ++k) many[k] = st_identity();
@@ -45,7 +46,7 @@ constexpr char kRest[] = R"(  for (; i < end; i += round) {
 $halves  return many[0];
 )";
 
-// Moments of a round's elements are found at once, and combined with those before.
+// Computes the moments of a round's elements at once, then combines them with the previous ones.
 constexpr char kMomentsStart[] = R"(  Acc acc = st_identity();
 )";
 constexpr char kMomentsBeginRound[] = R"(    Acc elements[$unroll * $width];
@@ -66,8 +67,8 @@ constexpr char kMomentsRest[] = R"(  for (; i < end; i += round) {
   return acc;
 )";
 
-// Numbers: a round has the place of the extreme where its own extreme is better than those
-// before. The place is sought at the end, in that round alone.
+// Numbers: keeps the round whose extreme is better than all before. The index is searched at the
+// end, in that round alone.
 constexpr char kPlacesStart[] = R"(  Acc acc = st_identity();
 )";
 constexpr char kPlacesBeginRound[] = R"(    $number many[$unroll * $width];
@@ -98,16 +99,16 @@ constexpr char kPlacesRest[] = R"(  if (acc.index >= 0) {
   }
   return acc;
 )";
-// NaN wins, and among equals the first.
+// NaN wins, and among equal values the first.
 constexpr char kWorse[] =
     R"(ST_FN bool worse($number a, $number b) { return !(b $no_better a) && !st_isnan(a); }
 
 )";
 
-// Thread (x, y): along the reduced elements with x and along the kept ones with y, or, when a kept
-// axis is contiguous, the other way round. $reducing is the reducing coordinate. Which thread
-// combines which elements, and in which order, depends on the launch alone, not on where its
-// operands lie or which block ends last.
+// Thread (x, y): x along the reduced elements and y along the kept ones, or vice versa when a kept
+// axis is contiguous. $reducing is the reducing coordinate. Only the launch decides which thread
+// combines which elements, and in which order: neither the operands' addresses nor the order in
+// which blocks end.
 constexpr char kKernels[] = R"(
 template <class T, int N>
 struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
@@ -129,12 +130,14 @@ ST_FN Acc from_lane(const Acc& acc, int distance, int width) {
   } words;
   memcpy(&words, &acc, sizeof(Acc));
 #pragma unroll
-  for (int k = 0; k < (int)(sizeof(Words) / 4); ++k) words.word[k] = __shfl_down_sync(0xffffffffu, words.word[k], distance, width);
+  for (int k = 0; k < (int)(sizeof(Words) / 4); ++k)
+    words.word[k] = __shfl_down_sync(0xffffffffu, words.word[k], distance, width);
   Acc other;
   memcpy(&other, &words, sizeof(Acc));
   return other;
 }
-// Combines over the block's reducing coordinate by halves; `width` threads, a power of two, `step` apart. The result is at the first.
+// Combines over the block's reducing coordinate by halves; `width` threads, a power of two, `step` apart. The first
+// thread has the result.
 // Threads of one warp need no barrier.
 ST_FN Acc combine_block(Acc acc, int place, int lane, int width, int step) {
   __shared__ __align__(16) char storage[sizeof(Acc) * $threads];
@@ -159,7 +162,8 @@ ST_FN Acc combine_block(Acc acc, int place, int lane, int width, int step) {
   return acc;
 }
 
-$accumulate_textextern "C" __global__ void __launch_bounds__($threads) stride_reduce(const __grid_constant__ Launch launch, const st_end_mark mark) {
+$accumulate_textextern "C" __global__ void __launch_bounds__($threads)
+    stride_reduce(const __grid_constant__ Launch launch, const st_end_mark mark) {
   const mapScalars scalars = $map_scalars;
   const int lane = threadIdx.$reducing, lanes = blockDim.$reducing;
   const int place = threadIdx.y * blockDim.x + threadIdx.x;
@@ -179,8 +183,8 @@ $bases    acc = $accumulate;
     st_tell_end(mark, gridDim.x);
     return;
   }
-  // The blocks of one blockIdx.x, of all launches that share the splits, have parts of the same results. No thread reads a partial result before
-  // all of them are written, so that none can be stale in a multiprocessor's first cache.
+  // The blocks of one blockIdx.x, in all launches that share the splits, have parts of the same results. No thread
+  // reads a partial result before all of them are written, so that none can be stale in an L1 cache.
   Partial* const partials = (Partial*)launch.scratch + kept * launch.splits;
   if (active && lane == 0) partials[own_split].acc = acc;
   __threadfence();
@@ -203,8 +207,8 @@ $bases    acc = $accumulate;
 
 using Layout = wire::Layout;
 
-// Elements that a thread loads from 16 bytes of its widest contiguous input, and how often before
-// it combines them: some 32 bytes in flight for each thread fill the memory's latency. Computed
+// Elements that a thread loads by 16 bytes of its widest contiguous input, and the number of loads
+// before it combines them: about 32 bytes in flight per thread hide the memory's latency. Computed
 // elements count as those of an array, since the order of combination depends on both numbers.
 struct Width {
   int width = 1;
@@ -231,8 +235,8 @@ Width ChooseWidth(const ReduceText& text) {
   return {width, std::max(many / width, width == kMostInPack ? 1 : 2)};
 }
 
-// Combines a thread's `count` values, a power of two, by halves. NVRTC leaves a loop whose step is
-// a division as it is, which keeps the values in local memory.
+// Combines a thread's `count` values, a power of two, by halves. NVRTC does not unroll a loop whose
+// step is a division, which would keep the values in local memory.
 std::string HalvesText(int count, const char* combined) {
   std::string text;
   for (int half = count / 2; half > 0; half /= 2)
@@ -277,7 +281,7 @@ std::string AccumulateText(const wire::ReduceCode& code, const ReduceText& text,
                  {"$rest", rest}});
 }
 
-// The pieces of accumulate() that differ with the inputs' access.
+// The parts of accumulate() that depend on the inputs' access.
 struct Pieces {
   std::string base_parameters, bases, base_arguments, aligned, values, packs, packed, single;
   std::string stored;  // addresses of accumulators

@@ -17,8 +17,8 @@ absl::Status Broken(const char* what) {
   return absl::InternalError(absl::StrCat("the plan's routine is broken: ", what));
 }
 
-// Functions of the texts as phases, from `first` on. They do nothing without `has`, and unless the
-// text's condition `where` holds, a statement's beginning.
+// Functions of the texts as phases, from `first` on. Without `has` they are empty. `where` is the
+// beginning of a statement that tests the text's condition.
 std::string NamedPhases(int first, std::initializer_list<const char*> names, bool has,
                         const char* where = "") {
   std::string text;
@@ -42,7 +42,7 @@ std::string RadixSortText(const Code& code) {
                                   {"radix_clear", "radix_count", "radix_plan", "radix_pass"}, has));
 }
 
-// Whether rows are sorted by keys, not by merges: of numbers, by a processor.
+// Whether a CPU sorts rows of numbers by keys instead of merges.
 bool IsKeyed(const Code& code, Target target) {
   if (target == Target::kCuda || code.options_size() < 4) return false;
   if (code.routine() != Code::ROUTINE_SORT && code.routine() != Code::ROUTINE_TOP_K &&
@@ -100,7 +100,7 @@ std::string ApplyAtText(const Code& code) {
                   sums));
 }
 
-// A GPU seeks the last of the first elements.
+// A GPU searches for the last of the first elements.
 std::string TopText(const Code& code) {
   const bool has = !IsComplex(static_cast<DType>(code.operands(0).dtype()));
   return absl::StrCat(
@@ -109,7 +109,7 @@ std::string TopText(const Code& code) {
                   {"seek_begin", "seek_count", "seek_choose", "top_ties", "top_gather"}, has));
 }
 
-// What there is on one kind of device alone.
+// Parts of one device kind alone.
 std::string DeviceText(const Code& code, Target target) {
   const bool is_cuda = target == Target::kCuda;
   switch (code.routine()) {
@@ -134,7 +134,7 @@ std::string DeviceText(const Code& code, Target target) {
   }
 }
 
-// Rows in order by merges.
+// Sorts rows by merges.
 std::string MergeText(bool keyed) {
   if (keyed) return absl::StrCat(kOrderRoutine, kSortRoutine, NamedPhases(0, {"", "", ""}, false));
   return absl::StrCat(kOrderRoutine, kSortRoutine, kMergeRoutine, kRankingRoutine);
@@ -188,7 +188,7 @@ std::string BodyText(const Code& code, Target target) {
   }
 }
 
-// Types, constants, struct Launch: what routines/common.h says is there.
+// Types, constants, struct Launch: the declarations listed in routines/common.h.
 std::string DeclarationsText(const Code& code) {
   std::string text, fields, middle, outputs_backwards;
   const int count = code.operands_size();
@@ -247,15 +247,15 @@ absl::StatusOr<std::string> ProgramsText(const Code& code) {
   return text;
 }
 
-// What a gufunc's text calls a type.
+// The name of a type in a gufunc's text.
 std::string ViewedTypeName(DType dtype) {
   if (dtype == DType::kFloat16) return "stride_float16";
   if (dtype == DType::kBFloat16) return "stride_bfloat16";
   return ClientTypeName(dtype);
 }
 
-// Option 0 of a gufunc: how many arguments are inputs. For each of these one more option: 0, an
-// operand; else a number's type and its view's rank (GufuncNumberOption), with a scalar.
+// Option 0 of a gufunc: the number of arguments that are inputs. Each of these has one more option:
+// 0 for an operand; else a number's type and its view's rank (GufuncNumberOption), with a scalar.
 absl::StatusOr<std::string> CallText(const Code& code) {
   if (code.routine() != Code::ROUTINE_GUFUNC) return std::string();
   if (code.options_size() < 1 || code.options(0) != code.options_size() - 1)
@@ -291,17 +291,17 @@ absl::StatusOr<std::string> CallText(const Code& code) {
                       ClientName(code.function()), "(", arguments, ");\n}\n");
 }
 
-// Blocks of a multiprocessor at once, for which the compiler uses fewer registers: phases that wait
-// for other blocks need enough others to run then.
+// Blocks per multiprocessor, for which the compiler limits registers: phases that wait for other
+// blocks need enough of them resident.
 int LeastBlocks(const Code& code, int phase) {
   const Code::Routine routine = code.routine();
   if (routine == Code::ROUTINE_ACCUMULATE) {
-    // Registers of wider results would not do.
+    // Wider results need more registers.
     const auto& result = code.operands(code.operands_size() - 1);
     return ItemSize(static_cast<DType>(result.dtype())) <= 4 ? 6 : 5;
   }
   if (routine == Code::ROUTINE_COMPRESS) return 5;
-  // Passes that read all of a long row: loads of other blocks are in flight while one counts.
+  // Passes that read a long row whole: other blocks' loads are in flight while one block counts.
   if (routine == Code::ROUTINE_TOP_K && phase > FirstRadixPhase(routine) + 3) return 4;
   return FirstRadixPhase(routine) >= 0 && phase == FirstRadixPhase(routine) + 3 ? 4 : 1;
 }

@@ -26,7 +26,7 @@ bool HasGoodFields(const Request& launch) {
   return true;
 }
 
-// The dtypes that go with the output's.
+// Requires dtypes that fit the output's.
 bool ReadDTypes(const Request& launch, FftShape* shape) {
   const auto input = DTypeFromNumber(launch.input().dtype());
   const auto output = DTypeFromNumber(launch.output().dtype());
@@ -49,8 +49,8 @@ absl::StatusOr<FftShape> ReadFft(const Request& launch) {
   if (!HasGoodFields(launch) || !ReadDTypes(launch, &shape))
     return absl::InternalError("a Fourier transform whose fields do not fit one another");
   shape.input_extents = {launch.extents().begin(), launch.extents().end()};
-  // What is cut off a line is not read at all: so what lies between two passes is never larger than
-  // the result.
+  // The part of a line that is cut off is not read, so that no intermediate array exceeds the
+  // result.
   const int last = launch.axes_size() - 1;
   for (int i = 0; i <= last; ++i) {
     const bool half = launch.kind() == Request::KIND_COMPLEX_TO_REAL && i == last;
@@ -63,7 +63,7 @@ absl::StatusOr<FftShape> ReadFft(const Request& launch) {
     extents[launch.axes(index)] = kind == Request::KIND_REAL_TO_COMPLEX ? length / 2 + 1 : length;
     shape.passes.push_back({kind, launch.axes(index), length, extents});
   };
-  // Real numbers come first or last; the other axes from the last to the first, as NumPy has it.
+  // The axis with real numbers comes first or last; the others from last to first, as in NumPy.
   if (launch.kind() != Request::KIND_COMPLEX_TO_REAL) add(launch.kind(), last);
   for (int i = last - 1; i >= 0; --i) add(Request::KIND_COMPLEX, i);
   if (launch.kind() == Request::KIND_COMPLEX_TO_REAL) add(launch.kind(), last);

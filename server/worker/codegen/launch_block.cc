@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kThreads = 256;
 constexpr int64_t kPackBytes = 16;
 
-// Elements that a thread takes at once (emit_elementwise_cuda.cc), at least.
+// Lower bound of the elements that a thread handles at once (emit_elementwise_cuda.cc).
 int64_t PackElements(const wire::ElementwiseLaunch& launch) {
   int64_t widest = 1;
   for (const auto* operands : {&launch.inputs(), &launch.outputs()}) {
@@ -51,7 +51,7 @@ uint64_t Product(const google::protobuf::RepeatedField<int64_t>& extents) {
   return product;
 }
 
-// Batch axes, padded to kMaxRank, then nothing; the last two are row and column.
+// Batch axes, padded to kMaxRank with zeros; the last two are row and column.
 void AppendMatrix(LaunchBlock& block, uint64_t address, const wire::Operand& operand) {
   block.push_back(address);
   size_t begin = block.size();
@@ -93,8 +93,8 @@ LaunchBlock PackElementwise(const wire::ElementwiseLaunch& launch,
   return block;
 }
 
-// A block for every 256 packs: blocks that come and go hide the memory's latency better than
-// threads that walk on (a copy at 1.04 instead of 0.97 of the driver's on an H200).
+// A block for every 256 packs: short-lived blocks hide the memory's latency better than threads in
+// a loop (a copy at 1.04 instead of 0.97 of the driver's rate on an H200).
 LaunchShape ElementwiseShape(const wire::ElementwiseLaunch& launch) {
   const uint64_t in_block = kThreads * PackElements(launch);
   const uint64_t count = Product(launch.extents());
@@ -146,8 +146,8 @@ namespace {
 
 constexpr int64_t kByteTile = 128, kMatmulTile = 64, kSmallTile = 16;
 constexpr uint32_t kMatmulThreads = 256;
-// Fewer tiles than this keep a GPU less busy than small ones do, though each element is read four
-// times as often; so do tiles of which more than a half is outside the result.
+// With fewer tiles a GPU is less busy than with small tiles, though these read each element four
+// times as often. The same holds for tiles with more than half of their area outside of the result.
 constexpr int64_t kLeastTiles = 16;
 constexpr int64_t kLeastExtent = kMatmulTile / 2;
 

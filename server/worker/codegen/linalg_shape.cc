@@ -84,7 +84,7 @@ bool Fit(const Operands& operands, const std::vector<int64_t>& batch,
   return true;
 }
 
-// 0 too when the product does not fit: arrays of as many elements there are none.
+// 0 also when the product overflows: no array has as many elements.
 int64_t NumMatrices(const LinalgShape& shape) {
   const bool writes = std::any_of(shape.outputs.begin(), shape.outputs.end(),
                                   [](const auto& m) { return m.rows > 0 && m.columns > 0; });

@@ -9,8 +9,8 @@
 
 namespace stride::codegen {
 
-// What a LinalgLaunch says of its operands, checked: that their number, dtypes and axes are the
-// function's. INTERNAL otherwise; the daemon sends no such launch.
+// A LinalgLaunch whose operands have the number, dtypes and axes of its function. INTERNAL
+// otherwise; the daemon sends no such launch.
 struct LinalgShape {
   struct Matrix {
     int64_t rows = 0;
@@ -19,10 +19,10 @@ struct LinalgShape {
     // Extents of its strides: batch axes, rows, columns.
     std::vector<int64_t> extents;
   };
-  DType dtype = DType::kFloat64;  // of the computation
+  DType dtype = DType::kFloat64;  // dtype of the computation
   std::vector<Matrix> inputs, outputs;
   std::vector<int64_t> batch_extents;
-  // Of the batch; 0 when no output has an element, and so nothing is to be done.
+  // Matrices in the batch; 0 when no output has an element, so that nothing is to be done.
   int64_t num_matrices = 0;
 };
 absl::StatusOr<LinalgShape> ReadLinalg(const wire::LinalgLaunch& launch);

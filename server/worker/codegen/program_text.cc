@@ -31,7 +31,7 @@ bool IsTurn(const wire::Program& program, const Instruction& instruction) {
          TypeOf(program.instructions(static_cast<int>(instruction.arguments(0)))) == dtype;
 }
 
-// Turns one instruction after another into text.
+// Converts instructions to text, in order.
 class Writer {
  public:
   Writer(const std::string& name, const wire::Program& program, const std::vector<DType>& inputs,
@@ -116,8 +116,8 @@ class Writer {
     return absl::OkStatus();
   }
 
-  // A call of the function that holds the row's body for these argument types, which is written
-  // when it is first needed.
+  // A call of the function with the row's body for these argument types; emits the function at its
+  // first use.
   absl::StatusOr<std::string> CallText(const Instruction& instruction) {
     const ops::OpRow* row = ops::FindInstruction(instruction.op());
     if (row == nullptr || instruction.arguments_size() != row->arity)
@@ -139,8 +139,8 @@ class Writer {
     return absl::StrCat(function, "(", arguments, ")");
   }
 
-  // A sine and a cosine of one value: most of the work, to bring it into the first quarter of a
-  // turn, is the same.
+  // Whether both sine and cosine of one value are computed: they share the reduction to the first
+  // quadrant, which is most of the work.
   bool HasPartner(const Instruction& instruction) const {
     const bool sine = instruction.op() == "sin";
     if (!sine && instruction.op() != "cos") return false;
@@ -159,7 +159,7 @@ class Writer {
                        });
   }
 
-  // One of the two, which are computed where the first of them is.
+  // One of the two; both are computed at the first of them.
   std::string SineOrCosine(const Instruction& instruction) {
     const uint32_t argument = instruction.arguments(0);
     if (turned_.insert(argument).second) {
@@ -170,7 +170,7 @@ class Writer {
     return absl::StrCat(instruction.op(), "_v", argument);
   }
 
-  // The types that a client's function knows are the language's own.
+  // A client's function knows only the language's own types.
   std::string ClientArguments(const Instruction& instruction) const {
     std::string arguments;
     for (uint32_t argument : instruction.arguments()) {
@@ -258,8 +258,8 @@ class Writer {
   const bool takes_turns_;
   std::map<uint32_t, DType> scalars_;
   std::map<std::string, bool> function_known_;
-  std::map<std::string, size_t> calls_;  // of functions with several results
-  std::set<uint32_t> turned_;            // values of which both sine and cosine are computed
+  std::map<std::string, size_t> calls_;  // calls of functions with several results
+  std::set<uint32_t> turned_;            // values whose sine and cosine are both computed
   std::string functions_, body_;
 };
 

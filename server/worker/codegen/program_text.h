@@ -14,29 +14,28 @@ enum class Target { kCuda, kCpu };
 // The device header's name of a type: `float`, `st_i32`, `st_c64`.
 std::string TypeName(DType dtype);
 
-// What a client's function is given for it: `float2` for complex64, the compute type's name for all
-// but those.
+// The type that a client's function gets for a dtype: `float2` for complex64; otherwise the name of
+// the compute type.
 std::string ClientTypeName(DType dtype);
 
 // A constant from its bytes. INTERNAL when there are too few or too many.
 absl::StatusOr<std::string> LiteralText(DType dtype, const std::string& bytes);
 
-// The device headers that a program over these types needs, with the defines before them.
+// The device headers that a program over these types needs, after the macros that they need.
 std::string Preamble(Target target, const std::vector<DType>& dtypes);
 
 // Whether the program needs device/random.h after these.
 bool UsesRandom(const wire::Program& program);
-// Whether it has a sine, cosine or tangent of a float32 or float64.
+// Whether the program has a sine, cosine or tangent of a float32 or float64.
 bool UsesTurns(const wire::Program& program);
 
-// Every type that occurs in a program.
+// Collects all types in a program.
 void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes);
 
 // A program as a function:
 //   struct NAMEScalars { T s0; ... };
-//   ST_FN NAMEScalars NAME_scalars(const char (*slots)[16]);     (without the argument when there
-//   are none) ST_FN void NAME(const NAMEScalars& scalars, T0 in0, ..., st_i64 index, R0& out0,
-//   ...);
+//   ST_FN NAMEScalars NAME_scalars(const char (*slots)[16]);   // no argument without scalars
+//   ST_FN void NAME(const NAMEScalars& scalars, T0 in0, ..., st_i64 index, R0& out0, ...);
 // With `takes_turns` NAME is a template over its last parameter, st_few_turns or st_any_turns
 // (device/floats.h), which has the sines, cosines and tangents.
 struct ProgramText {

@@ -15,7 +15,7 @@ namespace {
 
 using Run = absl::FunctionRef<absl::Status(BlocksStep& step)>;
 
-// A warp goes along columns.
+// A warp handles neighbouring columns.
 constexpr int64_t kLeastColumns = kColumnThreads;
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -66,7 +66,7 @@ ReduceByBlocksCuda::ReduceByBlocksCuda(wire::ReduceLaunch launch, int num_multip
   const int64_t num_results = Product(launch_.kept_extents());
   const int64_t result_item = BytesOf(launch_.by_blocks().accumulated_dtype());
   writes_output_ = IsCopy(ops::FinishLaunch(launch_));
-  // A box of columns is no run of the input.
+  // A box of columns is not a contiguous run of the input.
   reads_input_ = IsCopy(ops::MapLaunch(launch_, columns_)) &&
                  (writes_output_ || num_results <= most / result_item);
   const int64_t item = reads_input_ ? 0 : BytesOf(launch_.by_blocks().mapped_dtype());
@@ -74,7 +74,7 @@ ReduceByBlocksCuda::ReduceByBlocksCuda(wire::ReduceLaunch launch, int num_multip
   ChooseBox(bytes == 0 ? num_results
                        : std::max(most / bytes, columns_ ? kLeastColumns : int64_t{1}));
   const int64_t results = Product(box_);
-  // Some parts of rows are no range of values, unless there is one row.
+  // Several parts of rows are not a contiguous range of values, unless there is one row.
   const int64_t part = results * shape_.chunk * item;
   splits_at_once_ = results * num_reduced_ * item <= most
                         ? shape_.splits
@@ -87,8 +87,8 @@ ReduceByBlocksCuda::ReduceByBlocksCuda(wire::ReduceLaunch launch, int num_multip
   result_bytes_ = writes_output_ ? 0 : static_cast<uint64_t>(results * result_item);
 }
 
-// The innermost axes whole, a part of the next, one of each other: these results have consecutive
-// indices.
+// Uses the innermost axes whole, a part of the next, and one index of each other: these results
+// have consecutive indices.
 void ReduceByBlocksCuda::ChooseBox(int64_t most_results) {
   box_.assign(launch_.kept_extents().begin(), launch_.kept_extents().end());
   for (size_t i = box_.size(); i-- > 0;) {
@@ -145,7 +145,7 @@ absl::Status ReduceByBlocksCuda::RunBox(const Box& box, const Places& places, bo
                    {0, box.num_results}, num_multiprocessors_, last, run);
 }
 
-// Makes the values of some parts of each result of the box, and combines them.
+// Computes the values of some parts of each result of the box, and combines them.
 absl::Status ReduceByBlocksCuda::RunParts(const Box& box, const Places& places, int64_t first_split,
                                           int64_t num_splits, bool last, Run run) const {
   const bool all = num_splits == shape_.splits;
@@ -154,7 +154,7 @@ absl::Status ReduceByBlocksCuda::RunParts(const Box& box, const Places& places, 
   const ElementRange range{from * box.num_results, to * box.num_results};
   uint64_t values = reads_input_ ? box.addresses.front() : places.values;
   if (!reads_input_) {
-    // Where the value of the first element of all would lie.
+    // Address at which the value of the very first element would be.
     values -= static_cast<uint64_t>(range.begin * BytesOf(launch_.by_blocks().mapped_dtype()));
     std::vector<uint64_t> addresses = box.addresses;
     addresses.back() = values;

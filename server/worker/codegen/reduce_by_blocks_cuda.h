@@ -9,17 +9,17 @@
 #include "server/wire/plan.pb.h"
 #include "server/worker/codegen/launch_abi.h"
 
-// A reduction by blocks (ops/reduce_by_blocks.h) as launches for a GPU: block loops make values,
-// the plain reduction combines them, block loops finish the results. Values are made for some
-// results at a time, or for some parts of one result. So they take little memory and a device's
-// cache has most of them. Pure functions; any thread.
+// A reduction by blocks (ops/reduce_by_blocks.h) as launches for a GPU: block loops compute values,
+// the plain reduction combines them, block loops finish the results. Values of some results, or of
+// some parts of one result, are computed at a time, so that they need little memory and mostly stay
+// in the device's cache. Pure functions; any thread.
 namespace stride::codegen {
 
-// One launch of several, which run one after another.
+// One launch of a sequence.
 struct BlocksStep {
   enum class Kind {
-    kBlocks,  // of the block loops' module, entry ops::kBlocksEntry
-    kReduce,  // of the plain reduction's module, entry kReduceEntry
+    kBlocks,  // in the block loops' module, entry ops::kBlocksEntry
+    kReduce,  // in the plain reduction's module, entry kReduceEntry
   } kind = Kind::kBlocks;
   LaunchShape shape;
   LaunchBlock block;
@@ -28,21 +28,21 @@ struct BlocksStep {
 
 class ReduceByBlocksCuda {
  public:
-  // `launch`: with `by_blocks`, and at least one result. `value_bytes`: of values at a time; a
-  // part of one result, and 32 columns side by side, are never divided.
+  // `launch`: with `by_blocks` and at least one result. `value_bytes`: limit for values in memory
+  // at a time, except that a part of one result, and 32 columns side by side, are never divided.
   ReduceByBlocksCuda(wire::ReduceLaunch launch, int num_multiprocessors, uint64_t value_bytes);
 
-  // Device memory that the launches work in, aligned to 256 bytes, any content.
+  // Device memory for the launches, aligned to 256 bytes, any content.
   uint64_t scratch_bytes() const { return results_at_ + result_bytes_; }
 
   // Calls `run` for each launch in order, until one fails. `addresses`: of the inputs, then the
-  // output. `arrivals`: as for PackReduce; after a failure its counters may be other than zero.
+  // output. `arrivals`: as for PackReduce; a failure may leave its counters nonzero.
   absl::Status ForEachStep(absl::Span<const uint64_t> addresses, uint64_t scratch,
                            uint64_t arrivals,
                            absl::FunctionRef<absl::Status(BlocksStep& step)> run) const;
 
  private:
-  // Results of consecutive indices: a range along each kept axis.
+  // Results with consecutive indices: a range along each kept axis.
   struct Box {
     wire::ReduceLaunch launch;
     std::vector<uint64_t> addresses;
@@ -63,13 +63,14 @@ class ReduceByBlocksCuda {
   const wire::ReduceLaunch launch_;
   const int num_multiprocessors_;
   bool columns_ = false;
-  ReduceShape shape_;           // of the whole
+  ReduceShape shape_;           // shape of the whole reduction
   int64_t num_reduced_ = 1;     // elements of one result
-  bool reads_input_ = false;    // the values are the input as it lies
-  bool writes_output_ = false;  // the results are the output as it lies
+  bool reads_input_ = false;    // the values are the unchanged input
+  bool writes_output_ = false;  // the results are the unchanged output
   std::vector<int64_t> box_;    // extents along the kept axes
   int64_t splits_at_once_ = 1;
-  uint64_t partials_at_ = 0, results_at_ = 0, result_bytes_ = 0;  // after the values
+  // scratch offsets after the values
+  uint64_t partials_at_ = 0, results_at_ = 0, result_bytes_ = 0;
 };
 
 }  // namespace stride::codegen

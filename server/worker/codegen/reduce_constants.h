@@ -2,37 +2,37 @@
 
 #include <cstdint>
 
-// Sizes on which the reductions' text and their launchers agree.
+// Sizes shared by the reductions' text and their launchers.
 namespace stride::codegen {
 
-// A partial result in scratch, at most: complex128 moments.
+// Largest partial result in scratch: complex128 moments.
 inline constexpr int kPartialBytes = 48;
 
-// CUDA. 256 threads hold 8 KiB of shared memory at most.
+// CUDA. 256 threads use at most 8 KiB of shared memory.
 inline constexpr uint32_t kReduceThreads = 256;
 inline constexpr uint32_t kColumnThreads =
-    32;                                     // along a contiguous kept axis: one transaction a warp
-inline constexpr int64_t kMostInPack = 16;  // elements that a thread loads at once, at most
-// All resident at once: the text takes some 36 registers a thread. More would be a second wave.
+    32;  // along a contiguous kept axis: one transaction per warp
+inline constexpr int64_t kMostInPack = 16;  // most elements that a thread loads at once
+// All resident at once: the code takes about 36 registers per thread. More would be a second wave.
 inline constexpr int kReduceBlocksPerMultiprocessor = 6;
-// Blocks that come in fewer waves than this are split into parts, so that there are so many waves,
-// as long as a part has so many elements (128 KiB of float32 take some 25 us, a part's count and
-// its partial result about one): on an H200 2,500 rows of 300,000 are read at 4,430 instead of
-// 4,280 GB/s, 800 rows at 4,190 instead of 3,440; more rows, or shorter ones, gain nothing or lose.
+// Fewer waves than this are split into parts, up to kReduceWaves waves, as long as a part has
+// kLeastInPart elements. (128 KiB of float32 take about 25 us, a part's count and partial result
+// about one.) On an H200, 2,500 rows of 300,000 are read at 4,430 instead of 4,280 GB/s, 800 rows
+// at 4,190 instead of 3,440; more or shorter rows gain nothing or lose.
 inline constexpr int kReduceFewWaves = 4;
 inline constexpr int kReduceWaves = 12;
 inline constexpr int64_t kLeastInPart = 1 << 15;
-// So few blocks, of a wave, are split into parts of one size that fill just one wave.
+// At most this many blocks, a part of a wave, are split into equal parts that fill one wave.
 inline constexpr int64_t kReduceFewBlocks = 8;
 inline constexpr int64_t kLeastPerThread =
-    16;  // elements that make a further split worth its second pass
+    16;  // least elements per thread for which a further split is worth its second pass
 
-// CPU.
-// Kept columns walked together: a page of float32 in a row, and their accumulators stay in the
-// first cache.
+// Kept columns walked together: a row's page of float32; their accumulators stay in the first-level
+// cache.
 inline constexpr int64_t kColumnGroup = 1024;
 inline constexpr int64_t kCpuChunk = 1 << 16;  // elements of one part of a row
-inline constexpr int64_t kCpuChunkRows = 512;  // of a column, at least
-inline constexpr int64_t kEnoughGroups = 256;  // results (or groups) from which nothing is split
+inline constexpr int64_t kCpuChunkRows = 512;  // fewest rows per part of a column
+// with so many results (or groups) no result is split
+inline constexpr int64_t kEnoughGroups = 256;
 
 }  // namespace stride::codegen

@@ -27,14 +27,14 @@ Counts Count(const wire::ReduceLaunch& launch) {
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Columns side by side that one item combines.
+// Number of groups of neighbouring columns; one item combines a group.
 int64_t ColumnGroups(const Counts& counts) {
   return counts.last_kept == 0
              ? counts.kept
              : counts.kept / counts.last_kept * DivideUp(counts.last_kept, kColumnGroup);
 }
 
-// `wanted` parts of at least `least` elements each.
+// Splits into `wanted` parts of at least `least` elements each.
 void Split(ReduceShape& shape, const Counts& counts, int64_t wanted, int64_t least) {
   int64_t most = std::max<int64_t>(counts.reduced / least, 1);
   int64_t splits = std::clamp<int64_t>(wanted, 1, most);
@@ -59,7 +59,7 @@ ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiproces
     block[1] = kReduceThreads / kColumnThreads;
     kept_per_block = kColumnThreads;
   } else {
-    // As many threads a row as have four elements each to combine.
+    // As many threads per row as have four elements each to combine.
     uint64_t useful = static_cast<uint64_t>(std::max<int64_t>(counts.reduced / 4, 1));
     block[0] = static_cast<uint32_t>(std::min<uint64_t>(std::bit_floor(useful), kReduceThreads));
     block[1] = kReduceThreads / block[0];
@@ -67,11 +67,12 @@ ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiproces
   }
   int64_t blocks = std::max<int64_t>(DivideUp(counts.kept, kept_per_block), 1);
   const int64_t wave = int64_t{std::max(num_multiprocessors, 1)} * kReduceBlocksPerMultiprocessor;
-  // All at once: a few blocks more than a wave would run alone at the end, at a small part of the
+  // One wave at most: a few extra blocks would run alone at the end, at a small part of the
   // memory's rate.
   int64_t wanted = std::max<int64_t>(wave / blocks, 1);
   if (blocks * kReduceFewBlocks > wave && blocks < kReduceFewWaves * wave) {
-    // The last blocks would keep a part of the device for a large part of the whole time.
+    // The last blocks would otherwise occupy a part of the device for a large part of the whole
+    // time.
     const int64_t most = counts.reduced * kept_per_block / kLeastInPart;
     wanted = std::max(wanted, std::min(DivideUp(kReduceWaves * wave, blocks), most));
   }
@@ -82,7 +83,7 @@ ReduceShape PlanReduceCuda(const wire::ReduceLaunch& launch, int num_multiproces
   return shape;
 }
 
-// Blocks are split only while there are fewer of them than PlanReduceCuda wants.
+// Blocks are split only while there are fewer than PlanReduceCuda needs.
 int ReduceArrivals(int num_multiprocessors) {
   return std::max(num_multiprocessors, 1) * kReduceBlocksPerMultiprocessor * kReduceFewWaves;
 }
@@ -93,8 +94,8 @@ ReduceShape PlanReduceCpu(const wire::ReduceLaunch& launch) {
   shape.kept_count = counts.kept;
   bool columns = ops::KeptContiguous(launch);
   const int64_t groups = columns ? ColumnGroups(counts) : counts.kept;
-  // Enough results keep every core busy; else the elements of one result are shared out: rows into
-  // parts of one size, columns into as many as make enough.
+  // Enough results keep all cores busy. Otherwise one result's elements are divided: rows into
+  // parts of one size, columns into enough parts.
   int64_t wanted = 1;
   if (groups < kEnoughGroups) {
     wanted = columns ? DivideUp(kEnoughGroups, std::max<int64_t>(groups, 1))

@@ -8,7 +8,7 @@
 namespace stride::codegen {
 namespace {
 
-// Where in a batch; nothing for one matrix.
+// Position in a batch; empty for one matrix.
 std::string Place(const RoutineFault& fault) {
   if (fault.limit <= 1) return "";
   const int64_t matrix = 0x7fffffff - (fault.value >> 32);

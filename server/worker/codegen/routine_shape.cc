@@ -8,66 +8,69 @@
 #include "server/store/dtype.h"
 #include "server/worker/codegen/launch_abi.h"
 
-// How each routine is cut into passes. The sizes are of the algorithms in routines/.
+// Splits each routine into passes. The sizes are those of the algorithms in routines/.
 namespace stride::codegen {
 namespace {
 
 using Code = wire::RoutineCode;
 using Launch = wire::RoutineLaunch;
 
-constexpr int64_t kBlockElements = 2048;  // of one step of a block: 8 for each thread
-constexpr int64_t kMaxChunks = 1024;      // whose totals one thread adds up
-// Below this many rows of their own a GPU's threads, or a processor's cores, have too little to do.
+constexpr int64_t kBlockElements = 2048;  // elements per step of a block: 8 per thread
+constexpr int64_t kMaxChunks = 1024;      // chunks whose totals one thread sums
+// With fewer rows, a GPU's threads or a processor's cores have too little work.
 constexpr int64_t kEnoughRowsCuda = 8192;
 constexpr int64_t kEnoughRowsCpu = 64;
 constexpr int64_t kSortTile = 1024;
-constexpr int64_t kLeastTiled = 512;  // elements of many rows of which each is a block's
-constexpr int64_t kTilesGroup = 32;   // as tiles.h's kGroup
-constexpr int64_t kMarksTile = 4096, kMarksWarps = 8, kMarksChunks = 2048;  // as marks.h has them
-// Bounds of columns.h: the threads that keep a GPU at work, the least elements of one, the chunks
-// of a row that one thread combines, and the rows from which on threads read whole sectors.
+constexpr int64_t kLeastTiled = 512;  // row length from which a block handles each of many rows
+constexpr int64_t kTilesGroup = 32;   // kGroup in tiles.h
+constexpr int64_t kMarksTile = 4096, kMarksWarps = 8, kMarksChunks = 2048;  // as in marks.h
+// Bounds of columns.h: threads that occupy a GPU, fewest elements per chunk, chunks of a row that
+// one thread combines, and rows from which on threads read whole sectors.
 constexpr int64_t kColumnThreads = 262144, kLeastColumnChunk = 16, kMostColumnChunks = 256;
 constexpr int64_t kLeastColumns = 512;
 
-// Bounds of radix.h: rows below this are merged, and those whose counts would exceed 32 bits.
+// Bounds of radix.h: shorter rows are merged, and so are rows whose counts would exceed 32 bits.
 constexpr int64_t kLeastRadix = 4096, kMostRadix = (int64_t{1} << 32) - 1;
 constexpr int64_t kSurelyNarrow = int64_t{1} << 30;
 constexpr int64_t kRadixBins = 256, kRadixPlanBytes = 64;
-constexpr int64_t kLeastRadixTile = 2048, kEnoughTiles = 2;  // of a multiprocessor
-constexpr int64_t kMostPartedBySort = int64_t{1} << 22;      // elements of 8 bytes
+// tiles: least elements, and tiles per multiprocessor
+constexpr int64_t kLeastRadixTile = 2048, kEnoughTiles = 2;
+constexpr int64_t kMostPartedBySort = int64_t{1} << 22;  // elements of 8 bytes
 
-// Bounds of keyed.h: as its kMergedItems and kStackItems; the elements of the least tile that a
-// core sorts or searches.
+// Bounds of keyed.h: its kMergedItems and kStackItems, and the smallest tiles that a core sorts or
+// searches.
 constexpr int64_t kKeyedGroup = 4096, kKeyedOnStack = 8192;
 constexpr int64_t kColumns = 16, kColumnBytes = 288 << 10;  // as kColumns, kColumnItems
 constexpr int64_t kLeastKeyedTile = 32768, kLeastFirstsTile = 65536;
 
-// Of group.h: parts of the elements that are combined at once, and the elements of the least part.
+// Bounds of group.h: most parts of the elements that are combined concurrently, and fewest elements
+// per part.
 constexpr int64_t kGroupChunksCuda = 8192, kLeastGroupedCuda = 64;
 constexpr int64_t kGroupChunksCpu = 64, kLeastGroupedCpu = 4096;
-// The first element of a group in a part costs a processor as much as ten others; a few parts there
-// are all the same, for several cores.
+// A group's first element in a part costs a processor as much as ten others. A few parts still pay,
+// for several cores.
 constexpr int64_t kLeastInGroupCpu = 64, kFewGroupChunks = 4;
-constexpr int64_t kGroupPlaces = 512;    // that a processor's core takes together
-constexpr int64_t kLeastSorted = 16384;  // elements that a GPU sorts by group
-constexpr int64_t kEnoughSlots = 65536, kMostCopies = 1024, kSlotBytes = 20;  // of sums.h
-constexpr int64_t kFewIndices = 16;                     // that a GPU's thread goes through
-constexpr int64_t kEntriesTile = 16 * kRoutineThreads;  // as entries.h's kRadixItems
-constexpr int64_t kShortRun = 32;                       // as runs.h has it
+constexpr int64_t kGroupPlaces = 512;    // places that a processor's core handles together
+constexpr int64_t kLeastSorted = 16384;  // elements from which a GPU sorts by group
+constexpr int64_t kEnoughSlots = 65536, kMostCopies = 1024, kSlotBytes = 20;  // bounds of sums.h
+constexpr int64_t kFewIndices = 16;                     // most indices that one GPU thread handles
+constexpr int64_t kEntriesTile = 16 * kRoutineThreads;  // kRadixItems in entries.h, times threads
+constexpr int64_t kShortRun = 32;                       // as in runs.h
 constexpr int64_t kTableBytes = int64_t{64} << 20;
 
-// Bounds of seek.h: the ranks that it finds at once, as its kMostRanks; the rows from which on each
-// is one block's; the least elements of a core; the parts of a row that a GPU moves at once.
+// Bounds of seek.h: ranks found at once (its kMostRanks), rows from which on each is handled by one
+// block, fewest elements per core, and parts of a row that a GPU moves at once.
 constexpr int64_t kMostRanks = 8;
-constexpr int64_t kSeekBits = 10, kSeekFirstBits = 12, kSeekBitsCpu = 11;  // of a digit
-constexpr int64_t kLeastTopSought = 32768, kFewTopRows = 64;  // that a GPU does not sort by tiles
+constexpr int64_t kSeekBits = 10, kSeekFirstBits = 12, kSeekBitsCpu = 11;  // bits per digit
+// sizes from which a GPU does not sort by tiles
+constexpr int64_t kLeastTopSought = 32768, kFewTopRows = 64;
 constexpr int64_t kEnoughSeekingCuda = 256, kEnoughSeekingCpu = 8;
 constexpr int64_t kLeastSoughtCpu = 32768;
-constexpr int64_t kLeastSoughtTogether = 131072;  // of a row that several cores go through
+constexpr int64_t kLeastSoughtTogether = 131072;  // elements of a row that several cores share
 constexpr int64_t kRunsCuda = 32768;
 
-constexpr int64_t kSearchedTogether = 64;  // as search.h's kTogether
-constexpr int64_t kScatterOrders = 2;      // as scatter.h's kOrders
+constexpr int64_t kSearchedTogether = 64;  // kTogether in search.h
+constexpr int64_t kScatterOrders = 2;      // kOrders in scatter.h
 
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -150,7 +153,7 @@ class Planner {
   int64_t Scratch() const { return static_cast<int64_t>(shape_.scratch_bytes); }
   void AddScratch(int64_t bytes) { shape_.scratch_bytes += static_cast<uint64_t>(bytes); }
 
-  // Option 1: combining in any grouping is allowed.
+  // Option 1: any grouping is allowed.
   void Accumulate() {
     if (count_ == 0) return;
     const int64_t n = operand(0).own_extents(0);
@@ -161,21 +164,21 @@ class Planner {
     const int64_t chunk = DivideUp(DivideUp(n, wanted), kBlockElements) * kBlockElements;
     const int64_t chunks = DivideUp(n, chunk);
     if (chunks > 1) {
-      AddScratch(count_ * chunks * 32);  // a complex128, a bool
+      AddScratch(count_ * chunks * 32);  // a complex128 and a bool
       Add(1, count_ * chunks, {chunk, chunks});
       Add(2, count_, {chunk, chunks});
     }
     Add(3, count_ * chunks, {chunk, chunks});
   }
 
-  // As tiles.h's kTile.
+  // kTile in tiles.h.
   int64_t AccumulateTile() const {
     const int64_t item = ItemSize(static_cast<DType>(last().operand().dtype()));
     return kRoutineThreads * (item > 8 ? 4 : item > 4 ? 8 : 16);
   }
 
   void AccumulateTiles(int64_t n) {
-    // Threads that go through rows do well where neighbouring rows are neighbours in memory.
+    // Threads that each handle a row do well where neighbouring rows are adjacent in memory.
     const bool along = std::abs(operand(0).own_strides(0)) ==
                        ItemSize(static_cast<DType>(operand(0).operand().dtype()));
     const bool many = count_ >= kEnoughRowsCuda && !(along && n >= kLeastTiled);
@@ -186,7 +189,7 @@ class Planner {
     const int64_t tiles = DivideUp(n, AccumulateTile()), groups = DivideUp(tiles, kTilesGroup);
     if (tiles > 1) {
       const int64_t sums = tiles + groups + DivideUp(groups, kTilesGroup);
-      const int64_t words = 1 + count_ * sums * 4;  // of a complex128
+      const int64_t words = 1 + count_ * sums * 4;  // complex128 sums
       AddScratch(words * 8);
       Add(1, words);
     }
@@ -197,7 +200,7 @@ class Planner {
     const int64_t wanted = std::min(kColumnThreads / count_, kMostColumnChunks);
     const int64_t chunk = std::max(DivideUp(n, wanted), kLeastColumnChunk);
     const int64_t chunks = DivideUp(n, chunk);
-    AddScratch(count_ * chunks * 16);  // of a complex128
+    AddScratch(count_ * chunks * 16);  // complex128 partial results
     Add(3, count_ * chunks, {chunk, chunks});
     Add(4, count_, {chunk, chunks});
     Add(5, count_ * chunks, {chunk, chunks});
@@ -206,8 +209,8 @@ class Planner {
   void Scatter() {
     shape_.may_fault = true;
     if (count_ == 0) return;
-    // Different targets there can be, and entries in the table: those of the indices alone, unless
-    // the indices differ elsewhere too.
+    // Upper bounds of different targets and of entries in the table: those of the indices alone,
+    // unless the indices also vary along other axes.
     const bool along = launch_.options(1) != 0;
     int64_t keys = 1, elsewhere = 1, step = 0;
     for (int axis = 0; axis < launch_.extents_size(); ++axis) {
@@ -217,8 +220,7 @@ class Planner {
       elsewhere *= launch_.extents(axis);
       step = std::abs(last().operand().strides(axis));
     }
-    // One thread that keeps the order is faster than a table, where others would have no more to
-    // do.
+    // One thread that keeps the order is faster than a table when other threads would have no work.
     if (!is_cuda() && elsewhere == 1) {
       Add(0, count_);
       return Add(4, 1);
@@ -269,7 +271,7 @@ class Planner {
     AddSums(slots, floats);
   }
 
-  // The slots of sums.h: several for each of few targets, so that their words are apart.
+  // The slots of sums.h: several per target when there are few targets, to spread their words.
   struct Slots {
     int64_t targets = 0, copies = 1;
     int64_t count() const { return targets * copies; }
@@ -281,7 +283,8 @@ class Planner {
     return slots;
   }
 
-  // Before the passes that there are: those of a sort, which do nothing where sums fit.
+  // Inserts the sums' passes before the existing ones: those of a sort, which do nothing if sums
+  // suffice.
   void AddSums(const Slots& slots, bool floats) {
     const std::vector<RoutinePass> others = std::exchange(shape_.passes, {});
     const int64_t words = floats ? DivideUp(5 * slots.count(), 2) : slots.count();
@@ -333,13 +336,13 @@ class Planner {
     if (!indices) Add(3, count * count_, {chunk, chunks});
   }
 
-  // As the compiled code's struct Entry; 8 bytes for the place, which takes 4 where it can.
+  // Size of the compiled code's struct Entry; 8 bytes for the index, which may take 4 there.
   int64_t EntryBytes() const {
     const DType dtype = static_cast<DType>(operand(0).operand().dtype());
     return launch_.options(1) == 0 ? ItemSize(dtype) : DivideUp(ItemSize(dtype), 8) * 8 + 8;
   }
 
-  // At least those of the compiled code's Index (ops/routine_plan.cc: narrow).
+  // At least the size of the compiled code's Index (ops/routine_plan.cc: narrow).
   int64_t IndexBytes() const {
     bool narrow = count_ < kSurelyNarrow;
     for (const wire::RoutineOperand& operand : launch_.operands())
@@ -347,17 +350,17 @@ class Planner {
     return narrow ? 4 : 8;
   }
 
-  // As keys.h's kRadixItems.
+  // kRadixItems in keys.h.
   static int64_t KeysTile(int64_t item_bytes, bool places) {
     return kRoutineThreads * (item_bytes > 4 ? 12 : places ? 16 : 24);
   }
   bool CanRadixSort(int64_t n) const {
-    // A row that fills half of a tile is worth one.
+    // A radix sort pays for a row that fills half a tile.
     const int64_t least = std::min(kLeastRadix, KeysTile(ItemBytes(), launch_.options(1) != 0) / 2);
     return is_cuda() && n > least && n <= kMostRadix && launch_.options(3) == 0 &&
            !IsComplex(static_cast<DType>(operand(0).operand().dtype()));
   }
-  // Sorts rows of n, whose keys have `digits`, in scratch memory that begins where it ends now.
+  // Sorts rows of n, whose keys have `digits`, in scratch memory appended at its present end.
   // Returns the arguments of a pass. One more word is cleared.
   std::array<int64_t, 4> RadixSort(int64_t rows, int64_t n, int64_t most_in_tile, int64_t digits,
                                    int64_t item_bytes, int64_t place_bytes, bool keeps) {
@@ -389,12 +392,12 @@ class Planner {
     return !is_cuda() && n <= kMostRadix && launch_.options(3) == 0 &&
            !IsComplex(static_cast<DType>(operand(0).operand().dtype()));
   }
-  // As keyed.h's SortItem.
+  // Size of keyed.h's SortItem.
   int64_t KeyedBytes() const {
     const bool wide = ItemSize(static_cast<DType>(operand(0).operand().dtype())) > 4;
     return (wide ? 8 : 4) * (launch_.options(1) != 0 ? 2 : 1);
   }
-  // Parts of a row, so that all threads have one; a power of two, none shorter than `least`.
+  // Number of parts of a row, enough for all threads; a power of two, no part shorter than `least`.
   int64_t RowParts(int64_t n, int64_t least) const {
     const auto threads = static_cast<uint64_t>(std::max(target_.num_threads, 1));
     const auto wanted = static_cast<int64_t>(
@@ -404,7 +407,7 @@ class Planner {
     return std::min(wanted, most);
   }
 
-  // Whether neighbouring rows are neighbours in memory, and some fit a core's stack.
+  // Whether neighbouring rows are adjacent in memory, and several fit a core's stack.
   bool AreColumns(int64_t n) const {
     const wire::RoutineOperand& input = operand(0);
     const int axis = launch_.extents_size() - 1;
@@ -450,7 +453,7 @@ class Planner {
     if (tiles > 1) Add(phase, count_, {width, tiles, k, 1});
   }
 
-  // Returns the half of the scratch memory that has the result, where that is not the output.
+  // Returns the half of the scratch memory with the result, unless it is in the output.
   int64_t Sort(bool into_output = true) {
     const int64_t n = operand(0).own_extents(0);
     if (n == 0 || count_ == 0) return 0;
@@ -467,7 +470,7 @@ class Planner {
     }
     if (n > kSortTile) AddScratch(2 * count_ * n * EntryBytes());
     Add(0, count_ * DivideUp(n, kSortTile), {0, n <= kSortTile ? 2 : 0});
-    // An item of a GPU's thread is short, so that there are enough of them.
+    // Items of a GPU's thread are short, so that there are enough of them.
     const int64_t group = is_cuda() ? 16 : 1024;
     int64_t half = 0;
     for (int64_t width = kSortTile; width < n; width *= 2, half = 1 - half) {
@@ -484,7 +487,7 @@ class Planner {
     const bool is_complex = IsComplex(static_cast<DType>(operand(0).operand().dtype()));
     if (is_cuda() && !is_complex && n >= kLeastTopSought && k <= kSortTile && count_ <= kFewTopRows)
       return TopBySeeking(n, k);
-    // Tiles have to shrink.
+    // Each tile must shrink.
     if (k > kSortTile / 2) {
       Sort();
       return;
@@ -508,7 +511,7 @@ class Planner {
   }
 
   void Seek(int64_t n, int64_t ranks) {
-    const int64_t seeks = 2 * count_ * ranks * 16;  // as struct Seek
+    const int64_t seeks = 2 * count_ * ranks * 16;  // struct Seek
     if (count_ >= (is_cuda() ? kEnoughSeekingCuda : kEnoughSeekingCpu) ||
         (!is_cuda() && n < kLeastSoughtTogether)) {
       AddScratch(seeks);
@@ -534,8 +537,7 @@ class Planner {
   }
   int64_t KeyBits() const { return 8 * ItemSize(static_cast<DType>(operand(0).operand().dtype())); }
 
-  // narrow.h's passes, of which `phase` is the first. Returns the size of a row's chunks and how
-  // many there are.
+  // The passes of narrow.h, from `phase` on. Returns the size of a row's chunks and their number.
   std::array<int64_t, 4> SeekByMany(int64_t n, int64_t ranks, int phase) {
     const int64_t counts = std::max(ranks << kSeekBits, int64_t{1} << kSeekFirstBits);
     const int64_t wanted = DivideUp(int64_t{target_.num_multiprocessors} * 4, count_);
@@ -554,7 +556,7 @@ class Planner {
     return {size, chunks};
   }
 
-  // The first of few long rows, not by sorted tiles.
+  // The first elements of few long rows, without sorted tiles.
   void TopBySeeking(int64_t n, int64_t k) {
     const int phase = FirstRadixPhase(launch_.routine()) + 4;
     AddScratch(DivideUp(count_ * k * EntryBytes(), 16) * 16);
@@ -596,19 +598,19 @@ class Planner {
     Add(9, count_ * runs, arguments);
   }
 
-  // As the compiled code's struct Part: the accumulator, a bool.
+  // Size of the compiled code's struct Part: the accumulator and a bool.
   int64_t PartBytes() const {
     const int64_t item = ItemSize(static_cast<DType>(launch_.scalars(0).dtype()));
     return item <= 4 ? 2 * item : DivideUp(item + 1, 8) * 8;
   }
 
-  // Elements along one axis, in their order by group. How they are cut depends on the shape alone.
+  // Reduces elements along one axis by group, in order. The split depends only on the shape.
   void Group(int64_t n, bool may_be_cut) {
     shape_.may_fault = true;
     const int64_t groups = last().own_extents(0);
     if (count_ == 0 || groups == 0) return;
     if (CountsGroups(launch_.routine(), launch_.options())) return Tally(n, groups);
-    // The threads of a block go through sorted elements, not through places.
+    // The threads of a block share sorted elements, not places.
     if (is_cuda() && n >= kLeastSorted && n <= kMostRadix && count_ < 32)
       return GroupBySorting(n, may_be_cut);
     const int64_t places = is_cuda() ? 1 : std::min(count_, kGroupPlaces);
@@ -637,7 +639,7 @@ class Planner {
   std::array<int64_t, 4> SortEntries(int64_t n, int64_t groups) {
     int64_t digits = 1;
     while (digits < 8 && groups >> (8 * digits) != 0) ++digits;
-    // Groups and places in order.
+    // Groups and their sorted indices.
     AddScratch(DivideUp(n * 2 * IndexBytes(), 16) * 16);
     return RadixSort(1, n, kEntriesTile, digits, IndexBytes(), IndexBytes(), true);
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "cpucuda/cpucuda.h"
 #include "llvm/Config/llvm-config.h"
 #include "server/base/executable_stamp.h"
 #include "server/ops/block_loops.h"
@@ -11,19 +12,17 @@
 #include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
-#include "server/worker/cpu/compiler/compiler.h"
-#include "server/worker/cpu/compiler/target.h"
 
 namespace stride::cpu {
 namespace {
 
-absl::StatusOr<CompileRequest> RequestFor(const wire::Source& source) {
+absl::StatusOr<cpucuda::CompileRequest> RequestFor(const wire::Source& source) {
   if (source.kind() != wire::Source::KIND_CUDA_CPP) {
     return absl::UnimplementedError(
         "the CPU device takes kernels as CUDA C++ source, not as PTX or a binary");
   }
-  CompileRequest request;
-  request.kind = SourceKind::kCudaKernels;
+  cpucuda::CompileRequest request;
+  request.kind = cpucuda::SourceKind::kCudaKernels;
   request.source = source.text();
   request.options.assign(source.options().begin(), source.options().end());
   request.entries.assign(source.entries().begin(), source.entries().end());
@@ -31,12 +30,12 @@ absl::StatusOr<CompileRequest> RequestFor(const wire::Source& source) {
   return request;
 }
 
-absl::StatusOr<CompileRequest> RequestFor(const wire::Code& code) {
+absl::StatusOr<cpucuda::CompileRequest> RequestFor(const wire::Code& code) {
   if (code.has_source()) return RequestFor(code.source());
   auto text = codegen::EmitCpu(code);
   if (!text.ok()) return text.status();
-  CompileRequest request;
-  request.kind = SourceKind::kNativeLoops;
+  cpucuda::CompileRequest request;
+  request.kind = cpucuda::SourceKind::kNativeLoops;
   request.source = *std::move(text);
   if (code.has_reduce()) {
     request.entries = {codegen::kReduceEntry, codegen::kReduceFinishEntry};
@@ -53,7 +52,7 @@ absl::StatusOr<CompileRequest> RequestFor(const wire::Code& code) {
   return request;
 }
 
-// 0 when the type is none of ours.
+// 0 for other types.
 int32_t DTypeOf(std::string_view type) {
   static constexpr std::pair<std::string_view, DType> kTypes[] = {
       {"bool", DType::kBool},
@@ -80,29 +79,29 @@ int32_t DTypeOf(std::string_view type) {
   return 0;
 }
 
-wire::Parameter::Kind KindOf(const KernelParameter& parameter) {
+wire::Parameter::Kind KindOf(const cpucuda::KernelParameter& parameter) {
   switch (parameter.kind) {
-    case KernelParameter::Kind::kPointer:
+    case cpucuda::KernelParameter::Kind::kPointer:
       return wire::Parameter::KIND_POINTER;
-    case KernelParameter::Kind::kInteger:
+    case cpucuda::KernelParameter::Kind::kInteger:
       return parameter.type == "bool" ? wire::Parameter::KIND_BOOL : wire::Parameter::KIND_INTEGER;
-    case KernelParameter::Kind::kFloat:
+    case cpucuda::KernelParameter::Kind::kFloat:
       return wire::Parameter::KIND_FLOAT;
-    case KernelParameter::Kind::kAggregate:
+    case cpucuda::KernelParameter::Kind::kAggregate:
       break;
   }
   return wire::Parameter::KIND_AGGREGATE;
 }
 
-void Describe(const CompiledKernel& kernel, wire::KernelDescription* description) {
+void Describe(const cpucuda::CompiledKernel& kernel, wire::KernelDescription* description) {
   description->set_entry(kernel.name);
   description->set_symbol(kernel.symbol);
   description->set_parameters_known(true);
   description->set_static_shared_bytes(kernel.static_shared_bytes);
   description->set_max_threads_per_block(kernel.max_threads_per_block);
   description->set_private_bytes_per_thread(kernel.private_bytes_per_thread);
-  description->set_per_thread(kernel.form == ThreadForm::kPerThread);
-  for (const KernelParameter& parameter : kernel.parameters) {
+  description->set_per_thread(kernel.form == cpucuda::ThreadForm::kPerThread);
+  for (const cpucuda::KernelParameter& parameter : kernel.parameters) {
     wire::Parameter* out = description->add_parameters();
     out->set_kind(KindOf(parameter));
     out->set_offset(parameter.offset);
@@ -114,7 +113,7 @@ void Describe(const CompiledKernel& kernel, wire::KernelDescription* description
   }
 }
 
-void Describe(const CompiledGlobal& global, wire::GlobalDescription* description) {
+void Describe(const cpucuda::CompiledGlobal& global, wire::GlobalDescription* description) {
   description->set_name(global.name);
   description->set_symbol(global.symbol);
   description->set_size(global.size);
@@ -131,13 +130,13 @@ absl::StatusOr<worker::CompiledCode> CpuCompiler::Compile(const std::string& tar
     return absl::InternalError("not a target of the CPU device");
   auto request = RequestFor(code);
   if (!request.ok()) return request.status();
-  // The name alone would bring features that a virtual machine hides: the processor at hand is
-  // asked for its own.
+  // The name alone would include features that a virtual machine hides, so the processor reports
+  // its own.
   auto native = NativeTarget();
   request->cpu = native.ok() && *native == target ? "native" : std::string(cpu);
-  auto result = stride::cpu::Compile(*request);
+  auto result = cpucuda::Compile(*request);
   if (!result.ok()) {
-    // A loop that we wrote ourselves is never the client's mistake.
+    // An error in a generated loop is never the client's mistake.
     bool ours = !code.has_source() && !codegen::HasClientText(code) &&
                 absl::IsInvalidArgument(result.status());
     return ours ? absl::InternalError(result.status().message()) : result.status();
@@ -146,23 +145,24 @@ absl::StatusOr<worker::CompiledCode> CpuCompiler::Compile(const std::string& tar
   compiled.object = std::move(result->object);
   compiled.log = std::move(result->log);
   if (code.has_source()) {
-    for (const CompiledKernel& kernel : result->kernels)
+    for (const cpucuda::CompiledKernel& kernel : result->kernels)
       Describe(kernel, compiled.description.add_kernels());
-    for (const CompiledGlobal& global : result->globals)
+    for (const cpucuda::CompiledGlobal& global : result->globals)
       Describe(global, compiled.description.add_globals());
   }
   return compiled;
 }
 
 absl::StatusOr<std::string> NativeTarget() {
-  auto target = FindTarget("native");
+  auto target = cpucuda::FindTarget("native");
   if (!target.ok()) return target.status();
   return absl::StrCat("cpu:", target->cpu);
 }
 
 std::vector<std::string> PortableTargets() {
   std::vector<std::string> targets;
-  for (const std::string& cpu : PortableProcessors()) targets.push_back(absl::StrCat("cpu:", cpu));
+  for (const std::string& cpu : cpucuda::PortableProcessors())
+    targets.push_back(absl::StrCat("cpu:", cpu));
   return targets;
 }
 

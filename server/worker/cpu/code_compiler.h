@@ -7,16 +7,17 @@
 
 namespace stride::cpu {
 
-// Clang for the CPU device: clients' CUDA C++, and the loops that the code generator writes.
+// Clang for the CPU device: clients' CUDA C++, and generated loops.
 class CpuCompiler : public worker::CodeCompiler {
  public:
   absl::StatusOr<worker::CompiledCode> Compile(const std::string& target,
                                                const wire::Code& code) override;
 };
 
-// `cpu:znver4`: the processor that code made here for "native" runs on.
+// The target of "native" code of this processor, such as `cpu:znver4`.
 absl::StatusOr<std::string> NativeTarget();
-// `cpu:x86-64-v4`, `cpu:x86-64-v3`: those whose code the processor here runs, the best first.
+// The portable targets whose code this processor runs, such as `cpu:x86-64-v4` and `cpu:x86-64-v3`,
+// the best first.
 std::vector<std::string> PortableTargets();
 // Compiler, version and the identity of this executable.
 std::string ToolchainName();

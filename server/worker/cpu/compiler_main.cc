@@ -6,7 +6,7 @@
 #include "server/worker/cpu/device_list.h"
 #include "server/worker/runtime/worker_main.h"
 
-// Of the object and of the linker's input, memory files.
+// Limit of the object and of the linker's input, both memory files.
 constexpr uint64_t kMaxObjectBytes = 1 << 30;
 
 namespace {
@@ -17,10 +17,10 @@ using stride::worker::WorkerMode;
 
 SandboxNeeds Needs(WorkerMode mode) {
   SandboxNeeds needs;
-  if (mode == WorkerMode::kList) {  // reads what the machine is; runs nobody's code
+  if (mode == WorkerMode::kList) {  // reads properties of the machine; runs no client's code
     needs.syscalls = SyscallSet::kFiles;
     needs.paths.read_only = {"/proc", "/sys"};
-  } else {  // Clang's headers are in this executable, and its files in memory
+  } else {  // Clang's headers are part of this executable, and its files are in memory
     needs.syscalls = SyscallSet::kCompiler;
     needs.file_bytes = kMaxObjectBytes;
   }

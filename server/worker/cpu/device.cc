@@ -16,9 +16,9 @@
 namespace stride::cpu {
 namespace {
 
-// An elementwise task of so few elements takes microseconds.
+// An elementwise task with at most this many elements takes microseconds.
 constexpr int64_t kBriefElements = 16 << 10;
-// Reports of brief tasks leave together: so many, or so long after the first.
+// Reports of brief tasks are batched: this many, or for this time after the first.
 constexpr int kMaxHeldBack = 32;
 constexpr std::chrono::microseconds kMaxHoldBack{50};
 
@@ -38,7 +38,7 @@ bool IsBrief(const wire::Task& task) {
 absl::Status CpuDevice::Start(const Environment& environment) {
   environment_ = environment;
   int threads = environment.num_threads > 0 ? environment.num_threads : AvailableThreads();
-  pool_ = std::make_unique<ThreadPool>(threads);
+  pool_ = std::make_unique<cpucuda::ThreadPool>(threads);
   InstallFaultHandler(*pool_);
   compute_ = std::make_unique<SerialQueue>();
   compute_->Push(UseSignalStack);
@@ -100,7 +100,7 @@ absl::Status CpuDevice::UnloadGraph(uint64_t graph) {
 
 void CpuDevice::Enqueue(const wire::Task& task) {
   if (task.has_graph()) return EnqueueGraph(task);
-  // Looked up and checked now, on the thread that owns the tables; an error still waits its turn.
+  // Look up and check now, on the thread that owns the tables; an error is reported in order.
   auto work = std::make_shared<absl::StatusOr<Work>>(Lower(Context(), task));
   compute_->Push(
       [this, sequence = task.sequence(), label = task.label(), work = std::move(work)] {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "server/worker/cpu/kernel/thread_pool.h"
+#include "cpucuda/cpucuda.h"
 #include "server/worker/cpu/lower/arena_table.h"
 #include "server/worker/cpu/lower/fft_plan_cache.h"
 #include "server/worker/cpu/lower/lower_graph.h"
@@ -19,9 +19,9 @@
 
 namespace stride::cpu {
 
-// The processor's cores as a device. Arenas are memory files that the daemon made. Tasks run one
-// after another on the compute thread, each spread over the pool; copies run on a thread of their
-// own for each direction.
+// The processor's cores as a device. Arenas are memory files that the daemon created. Tasks run one
+// after another on the compute thread, each spread over the pool. Copies run on two more threads,
+// one per direction.
 class CpuDevice : public worker::Device {
  public:
   absl::Status Start(const Environment& environment) override;
@@ -45,11 +45,11 @@ class CpuDevice : public worker::Device {
   LoweringContext Context() {
     return {&arenas_, &modules_, pool_.get(), &fft_plans_, &peers_, &printed_};
   }
-  // On the compute thread. Whether its report may wait for that of the next task.
+  // On the compute thread. Whether the task's report may wait for that of the next task.
   bool MayHoldBack(std::chrono::steady_clock::time_point now);
-  // Likewise; `run` unless the task was taken out.
+  // On the compute thread. Calls `run` unless the task was removed.
   void RunTask(uint64_t sequence, absl::FunctionRef<absl::Status()> run);
-  // The same for text that the task printed.
+  // On the compute thread. Sends the text that the task printed.
   void SendPrinted(uint64_t sequence);
   static absl::Status RunWork(uint64_t sequence, const std::string& label, const Work& work);
 
@@ -58,16 +58,16 @@ class CpuDevice : public worker::Device {
   ArenaTable peers_;  // MapPeerArena: read only
   ModuleTable modules_;
   std::map<uint64_t, LoadedGraph> graphs_;
-  std::unique_ptr<ThreadPool> pool_;
-  FftPlanCache fft_plans_;  // of the compute thread
+  std::unique_ptr<cpucuda::ThreadPool> pool_;
+  FftPlanCache fft_plans_;  // used by the compute thread
   worker::TaskGate gate_;
-  // The compute thread's.
-  PrintedText printed_;  // of the task that runs
+  // Used by the compute thread.
+  PrintedText printed_;  // text of the running task
   worker::PrintBudget print_budget_;
-  // Of the compute thread: reports that were held back, and since when.
+  // Used by the compute thread: number of delayed reports, and the time of the first.
   int num_held_back_ = 0;
   std::chrono::steady_clock::time_point held_back_since_;
-  // Last: their threads end before what they use.
+  // Last: their threads end before the members that they use are destroyed.
   std::unique_ptr<SerialQueue> compute_, uploads_, downloads_;
 };
 

@@ -6,8 +6,7 @@
 namespace stride::cpu {
 namespace {
 
-// One thread's copy rate and a common memory rate; only the first estimates of a scheduler rest on
-// them.
+// One thread's copy rate and a common memory rate; used only for a scheduler's first estimates.
 constexpr double kMemoryBytesPerSecond = 20e9;
 constexpr double kTransferBytesPerSecond = 8e9;
 

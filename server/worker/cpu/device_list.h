@@ -4,7 +4,7 @@
 
 namespace stride::cpu {
 
-// The machine as one CPU device; the daemon makes of it the devices it was configured for.
+// The machine as one CPU device, from which the daemon creates the configured devices.
 wire::DeviceList ListDevices();
 
 }  // namespace stride::cpu

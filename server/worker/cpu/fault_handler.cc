@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "server/worker/cpu/kernel/fault.h"
+#include "cpucuda/cpucuda.h"
 #include "server/worker/runtime/fault_report.h"
 
 namespace stride::cpu {
@@ -24,19 +24,19 @@ using worker::SignalSafeText;
 constexpr size_t kSignalStackBytes = 64 << 10;
 constexpr size_t kPage = 4096;
 constexpr int kMaxOperands = 64;
-constexpr size_t kMaxLabel = 200;  // whole words
-// Beyond this an address has nothing to do with an operand any more (see the arenas' guards).
+constexpr size_t kMaxLabel = 200;  // in whole words
+// An address farther away than this is unrelated to the operand (see the arenas' guards).
 constexpr uint64_t kReach = uint64_t{8} << 30;
 
-// The current work of the process: written before the task's code starts, read by a handler on a
-// thread that runs that code. That code may write anywhere, so the handler follows no pointer and
+// The current work of the process: written before the task's code starts, and read by a handler on
+// a thread that runs that code. That code may write anywhere, so the handler follows no pointer and
 // uses only values from here that pass the check.
 struct Scope {
   uint64_t sequence = 0;
   uint64_t num_operands = 0;
   uint64_t operands[kMaxOperands] = {};  // addresses; 0: no array
   uint64_t label_words = 0;
-  bool is_kernel = false;  // then the label is its name
+  bool is_kernel = false;  // `label` is the kernel's name
   char label[kMaxLabel] = {};
 
   uint64_t Check() const {
@@ -57,7 +57,7 @@ struct Scope {
 Scope scope;
 uint64_t scope_check = Scope().Check();
 
-// The scope as it was set, or an empty one. On the signal stack.
+// The scope if its check is intact, else an empty one. On the signal stack.
 Scope ScopeAsSet() {
   const Scope copy = scope;
   return copy.Check() == scope_check ? copy : Scope();
@@ -82,7 +82,7 @@ void AppendWhat(int signal, const siginfo_t& info, SignalSafeText& text) {
 }
 
 void AppendWho(const Scope& scope, SignalSafeText& text) {
-  const RunningBlock block = CurrentBlock();
+  const cpucuda::RunningBlock block = cpucuda::CurrentBlock();
   if (scope.label[0] != 0) text << (scope.is_kernel ? " by kernel " : " by ") << scope.label;
   if (!block.intact() || block.in_kernel == 0) return;
   text << (scope.label[0] != 0 ? ", block (" : " by a kernel, block (")
@@ -90,8 +90,8 @@ void AppendWho(const Scope& scope, SignalSafeText& text) {
        << uint64_t{block.block_index.z} << ")";
 }
 
-// The address itself would tell a client about this process: it is told by the array that it was
-// meant for, the nearest.
+// The address itself would reveal the process's layout to a client: report the nearest array
+// instead.
 void AppendWhere(const Scope& scope, uint64_t address, SignalSafeText& text) {
   int nearest = -1;
   uint64_t least = kReach;
@@ -122,8 +122,8 @@ bool IsWrite(const void* context) {
 #endif
 }
 
-// Another thread that is reporting ends the process. Should what says so have been written over,
-// this one reports after all.
+// Another thread that is already reporting ends the process. If the flag was overwritten by a
+// kernel, no thread ends it, and this one reports after a wait.
 void OneReportOnly() {
   static std::atomic_flag reported = ATOMIC_FLAG_INIT;
   if (!reported.test_and_set()) return;
@@ -133,7 +133,7 @@ void OneReportOnly() {
 
 void OnFault(int signal, siginfo_t* info, void* context) {
   if (!worker::HasFaultSocket()) {
-    std::signal(signal, SIG_DFL);  // the instruction runs again, to its end
+    std::signal(signal, SIG_DFL);  // the instruction runs again and ends the process
     return;
   }
   OneReportOnly();
@@ -147,7 +147,7 @@ void OnFault(int signal, siginfo_t* info, void* context) {
     AppendWhere(scope, reinterpret_cast<uint64_t>(info->si_addr), text);
     text << (IsWrite(context) ? " (write)" : " (read)");
   }
-  const RunningBlock block = CurrentBlock();
+  const cpucuda::RunningBlock block = cpucuda::CurrentBlock();
   const bool of_a_task = scope.sequence != 0 || block.in_kernel != 0 || !block.intact();
   auto code = of_a_task ? absl::StatusCode::kFailedPrecondition : absl::StatusCode::kInternal;
   worker::ReportFaultAndExit(scope.sequence, static_cast<int>(code), text.data(), text.size());
@@ -156,7 +156,7 @@ void OnFault(int signal, siginfo_t* info, void* context) {
 }  // namespace
 
 void ReportForbiddenCall(int call) {
-  const RunningBlock block = CurrentBlock();
+  const cpucuda::RunningBlock block = cpucuda::CurrentBlock();
   if ((block.intact() && block.in_kernel == 0) || !worker::HasFaultSocket()) return;
   OneReportOnly();
   SignalSafeText text;
@@ -169,10 +169,10 @@ void ReportForbiddenCall(int call) {
 }
 
 void UseSignalStack() {
-  // Between two pages that nothing may touch: neither end is a neighbour's.
+  // Guard pages on both sides keep the stack apart from other memory.
   void* memory = mmap(nullptr, kSignalStackBytes + 2 * kPage, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return;  // then a stack overflow ends the process without a report
+  if (memory == MAP_FAILED) return;  // a stack overflow then ends the process without a report
   stack_t stack{};
   stack.ss_sp = static_cast<std::byte*>(memory) + kPage;
   stack.ss_size = kSignalStackBytes;
@@ -180,7 +180,7 @@ void UseSignalStack() {
   sigaltstack(&stack, nullptr);
 }
 
-void InstallFaultHandler(ThreadPool& pool) {
+void InstallFaultHandler(cpucuda::ThreadPool& pool) {
   // Each thread takes one item, since none is done before all have begun.
   std::atomic<int> arrived{0};
   pool.ParallelFor(pool.num_threads(), 1, [&](int64_t, int64_t, int) {

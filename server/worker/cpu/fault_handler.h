@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/worker/cpu/kernel/thread_pool.h"
+#include "cpucuda/cpucuda.h"
 #include "server/worker/cpu/lower/work.h"
 
 namespace stride::cpu {
@@ -11,18 +11,18 @@ namespace stride::cpu {
 // Turns SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT into a report of which kernel did what and
 // where; the process ends after it. Installed once. The threads of the pool get a signal stack
 // each, so that a kernel that overran its stack is reported too.
-void InstallFaultHandler(ThreadPool& pool);
+void InstallFaultHandler(cpucuda::ThreadPool& pool);
 
 // Gives the calling thread a signal stack.
 void UseSignalStack();
 
-// What the process is working on, for the handler: set by the compute thread before a task's code
-// runs, cleared after it.
+// Sets the process's current work for the handler. The compute thread calls BeginFaultScope before
+// a task's code runs and EndFaultScope after it.
 void BeginFaultScope(uint64_t sequence, const std::string& label, const Work& work);
 void EndFaultScope();
 
-// For a handler of SIGSYS: when this thread is in a kernel, the kernel has made this system call,
-// and the process ends with a report of it; else returns.
+// For a handler of SIGSYS. If this thread is in a kernel, reports that the kernel made this system
+// call and ends the process; otherwise returns.
 void ReportForbiddenCall(int call);
 
 }  // namespace stride::cpu

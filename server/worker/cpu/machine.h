@@ -8,7 +8,7 @@ namespace stride::cpu {
 
 using stride::AvailableMemoryBytes;
 using stride::AvailableThreads;
-// As the processor calls itself; "CPU" where it does not.
+// The processor's model name; "CPU" if unknown.
 std::string ProcessorModel();
 
 }  // namespace stride::cpu

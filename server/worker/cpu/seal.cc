@@ -24,8 +24,8 @@
 namespace stride::cpu {
 namespace {
 
-// Whether a thread is past what the C library does first, with all signals blocked. One that has
-// ended is.
+// Whether a thread has finished the C library's start, in which all signals are blocked. True for
+// ended threads.
 bool HasStarted(const std::string& folder) {
   std::ifstream status(folder + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -52,8 +52,8 @@ absl::Status AwaitStartedThreads() {
   return absl::OkStatus();
 }
 
-// When the heap of a thread first shrinks, glibc opens /proc/sys/vm/overcommit_memory and keeps
-// what it read (malloc/arena.c). A sealed thread may not open files, so a thread does it before.
+// When a thread's heap first shrinks, glibc opens /proc/sys/vm/overcommit_memory and caches its
+// content (malloc/arena.c). A sealed thread cannot open files, so a thread triggers this before.
 void ShrinkAHeap() {
   std::thread([] {
     void* blocks[4];

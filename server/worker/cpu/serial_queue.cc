@@ -38,7 +38,7 @@ void SerialQueue::Run() {
     std::function<void()> call = std::move(calls_.front().function);
     mutex_.Unlock();
     call();
-    call = nullptr;  // what it holds goes before it counts as done
+    call = nullptr;  // release its captures before it counts as done
     mutex_.Lock();
     calls_.pop_front();
   }

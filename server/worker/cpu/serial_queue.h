@@ -9,7 +9,7 @@
 
 namespace stride::cpu {
 
-// A thread that makes calls one after another, in the order given. Thread-safe.
+// A thread that makes calls one after another, in order of submission. Thread-safe.
 class SerialQueue {
  public:
   SerialQueue() : thread_([this] { Run(); }) {}
@@ -17,9 +17,9 @@ class SerialQueue {
 
   // `brief`: it takes microseconds.
   void Push(std::function<void()> call, bool brief = false);
-  // Whether a brief call follows the one that is running. For that call to ask.
+  // Whether a brief call follows the running one. To be called by the running call.
   bool BriefIsNext() const;
-  // Until everything pushed before has returned.
+  // Waits until every earlier call has returned.
   void Drain();
 
  private:

@@ -1,8 +1,8 @@
-// stride-worker-cpu. What needs Clang, --list and --compile, is done by the executable
-// stride-compiler-cpu beside this one: so that a worker starts without loading 200 MB of compiler,
-// and has none in its address space. Measured on two busy cores (run without arguments, best of
-// three): this executable loads and exits in under 10 ms, the compiler in 20 ms; from spawn to
-// Started a worker takes 6 ms (bench/micro/worker_bench).
+// stride-worker-cpu. The modes that need Clang, --list and --compile, are in the executable
+// stride-compiler-cpu of the same folder, so that a worker does not load 200 MB of compiler.
+// Measured on two busy cores (run without arguments, best of three): this executable loads and
+// exits in under 10 ms, the compiler in 20 ms; from spawn to Started a worker takes 6 ms
+// (bench/micro/worker_bench).
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,9 +27,9 @@ std::string SiblingPath() {
   return folder.substr(0, folder.rfind('/') + 1) + "stride-compiler-cpu";
 }
 
-// Serving opens nothing any more once the device has started (see CpuDevice::Start); until then it
-// reads how many cores it may use. Half of the machine's memory is for what a launch needs beside
-// its arrays, which are not counted; a kernel that asks the kernel for more is refused.
+// Serving opens no file once the device has started (see CpuDevice::Start); until then it reads the
+// number of available cores. Half of the machine's memory is for launches' needs other than arrays,
+// which do not count; kernels' allocations beyond it fail.
 stride::worker::SandboxNeeds Needs() {
   stride::worker::SandboxNeeds needs;
   needs.syscalls = stride::worker::SyscallSet::kFiles;

@@ -11,27 +11,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/surroundings.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 namespace {
 
 using std::chrono::microseconds;
 
-// A short task ends within this; watching without giving the processor away sees it at once.
+// A short task ends within this time; polling without a yield sees its end at once.
 constexpr auto kSpin = microseconds(100);
-// Beyond this a task is long, and 20 us of delay is below a percent of it.
+// Beyond this time a task is long, and 20 us of delay is less than a percent of it.
 constexpr auto kYield = microseconds(3000);
 constexpr long kSleepNanoseconds = 20'000;
-// How often a device that finishes nothing is asked whether it still lives.
+// Interval of checks whether a device without completions still works.
 constexpr auto kCheck = microseconds(500);
-// Reports of what ends while more is under way leave together: so many, or so long after the last,
-// or longer while so many are under way that the device is busy until the daemon has sent more.
+// Reports are batched while more work is in flight: up to kManyFinished, or until kTogether after
+// the last end. With much work in flight the device stays busy until the daemon has sent more, so
+// the wait is longer.
 constexpr auto kTogether = microseconds(40);
 constexpr auto kTogetherFarAhead = microseconds(120);
 constexpr size_t kFarAhead = 96;
 constexpr size_t kManyFinished = 64;
-// How long to go on watching with nothing under way: a client in a request-reply loop is back by
+// How long polling continues with no work in flight: a client in a request-reply loop is back by
 // then.
 constexpr auto kLinger = microseconds(200);
 
@@ -75,7 +76,7 @@ void CompletionPoller::Begin(Lane lane, absl::Span<Work> work) {
     lanes_[lane].push_back(
         {one.id, one.mark, std::move(one.label), now, false, absl::OkStatus(), {}, nullptr});
   }
-  // The poller wakes while the work is being launched.
+  // The poller wakes while the work is launched.
   num_calls_.fetch_add(1, std::memory_order_release);
   if (idle) wake_.Signal();
 }

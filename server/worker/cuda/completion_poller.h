@@ -15,23 +15,23 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "server/worker/codegen/routine_fault.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
 #include "server/worker/cuda/print_capture.h"
 #include "server/worker/runtime/device.h"
 #include "server/worker/runtime/print_budget.h"
 
 namespace stride::cuda {
 
-// Tells the command loop what has ended. Each stream writes the mark of the work it has just
-// finished to a word of host memory; one thread watches these words. Watching memory costs no
-// driver call, so it neither slows the launching thread nor waits for its locks, and is seen within
-// a microsecond. The same words, on the status page, tell the daemon how far the device came when
-// the process is gone.
+// Reports completed work to the command loop. Each stream writes the mark of its latest completed
+// work to a word of host memory, and one thread polls these words. Polling memory needs no driver
+// call, so it neither slows the launching thread nor contends for its locks, and sees a mark within
+// a microsecond. The same words are on the status page, where the daemon reads the device's
+// progress after the process's death.
 //
-// A task's run time is taken on the host: from its submission, or the end of the task before it, to
-// its mark. That counts the gaps in which a device waits for its next launch as run time of the
-// task launched late, and spares two event records a task.
+// A task's run time is measured on the host: from its submission, or the end of the previous task,
+// to its mark. So gaps in which the device waits for a late launch count as run time of that task.
+// This saves two event records per task.
 class CompletionPoller {
  public:
   enum Lane { kCompute, kUpload, kDownload, kRegionUpload, kRegionDownload, kNumLanes };
@@ -40,21 +40,21 @@ class CompletionPoller {
     const std::atomic<uint32_t>* mark = nullptr;  // written by the stream
   };
 
-  // Everything given must outlive the poller. `capture` reads what kernels print; null: nothing
-  // does. `heartbeat` moves while the device works: the driver
-  // holds the command loop until a kernel ends when it loads or unloads a module meanwhile, and the
-  // daemon must not take that for a process that hangs.
+  // All arguments must outlive the poller. `capture` reads the text that kernels print; null: none.
+  // `heartbeat` is incremented while the device works: when the command loop loads or unloads a
+  // module, the driver blocks it until a kernel ends, and the daemon must not take that for a hung
+  // process.
   CompletionPoller(const Driver& driver, const Context& context, worker::Completions& completions,
                    std::array<Watch, kNumLanes> lanes, std::atomic<uint64_t>& heartbeat,
                    PrintCapture* capture = nullptr);
   // Call Drain before.
   ~CompletionPoller();
 
-  // One thread a lane: the command loop's, or RegionCopier's. Begin comes before the first launch
-  // of the work, Launched after the write of its mark was enqueued. `statuses`, one for each work
-  // that was begun last, are what the launches came to; each is reported when its mark arrives, so
-  // that reports keep the order of submission. `faults`, the last work's, have by then what the
-  // device found wrong with the data; they are read before the work is reported. `prints`, the last
+  // One thread per lane: the command loop's, or RegionCopier's. Call Begin before the work's first
+  // launch, and Launched after the write of its mark was enqueued. `statuses` has one entry for
+  // each work of the last Begin: the result of its launches. It is reported when the mark arrives,
+  // so that reports keep the order of submission. `faults` belong to the last work: the device has
+  // written them before the mark, and they are read before the report. `prints`, also the last
   // work's, was recorded after launches that may print: their text is reported before the work.
   struct Work {
     uint64_t id = 0;
@@ -65,7 +65,7 @@ class CompletionPoller {
   void Begin(Lane lane, uint64_t id, uint32_t mark, std::string label);
   struct Faults {
     absl::Span<const codegen::RoutineFault> places;
-    // What each is told with; none: as it is.
+    // Prefix of each fault's message; null: none.
     std::shared_ptr<const std::vector<std::string>> prefixes;
   };
   void Launched(Lane lane, absl::Span<const absl::Status> statuses, Faults faults,
@@ -74,14 +74,14 @@ class CompletionPoller {
     Launched(lane, statuses, {}, nullptr);
   }
 
-  // Whether the work with this mark, and all before it in its lane, has ended.
+  // Whether the work with this mark, and all earlier work in its lane, has ended.
   bool HasEnded(Lane lane, uint32_t mark) const;
 
-  // Blocks until all that was begun has been reported.
+  // Blocks until all begun work has been reported.
   void Drain();
 
-  // The device is lost. The poller's thread names the task at fault, the first whose mark is
-  // missing, and ends the process.
+  // The device is lost. The poller's thread names the task at fault, the first without its mark,
+  // and ends the process.
   [[noreturn]] void Fault(CUresult result);
 
  private:
@@ -103,18 +103,17 @@ class CompletionPoller {
   };
 
   void Run();
-  // Moves what has ended out of the lanes; how much is under way still.
+  // Moves completed work out of the lanes; returns the number of works in flight.
   size_t Collect(std::vector<Finished>* finished);
-  // Whether anything happened since the last call of this; without a lock, since it is asked all
-  // the time.
+  // Whether anything happened since the last call. Lock-free, since it is polled.
   bool Changed();
   static absl::Status FirstFault(const Faults& faults);
   void Report(const std::vector<Finished>& finished);
-  // Text that the work printed.
+  // Reports text that the work printed.
   void ReportPrinted(const Entry& entry);
   // Sleeps until there is work; false when the poller ends.
   bool AwaitWork();
-  // Waits a little, the longer the more time has passed since something last ended.
+  // Waits a little, the longer the more time has passed since the last end.
   void Pause(Clock::duration idle);
   void CheckDevice();
   [[noreturn]] void EndProcess(CUresult result);
@@ -128,7 +127,7 @@ class CompletionPoller {
   std::atomic<uint64_t>& heartbeat_;
   PrintCapture* const capture_;
   std::atomic<int> fault_{CUDA_SUCCESS};
-  std::atomic<uint32_t> num_calls_{0};  // of Begin and Launched
+  std::atomic<uint32_t> num_calls_{0};  // number of Begin and Launched calls
 
   absl::Mutex mutex_;
   absl::CondVar wake_;
@@ -136,7 +135,7 @@ class CompletionPoller {
   bool reporting_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // Of the poller's thread alone.
+  // Used by the poller's thread alone.
   worker::PrintBudget print_budget_;
   uint32_t seen_calls_ = 0;
   std::array<uint32_t, kNumLanes> seen_marks_{};

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/memory_file.h"
 #include "server/worker/codegen/launch_abi.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/module_image.h"
-#include "server/worker/cuda/operand_bounds.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/module_image.h"
+#include "server/worker/cuda/driver/operand_bounds.h"
 
 namespace stride::cuda {
 
@@ -156,7 +156,7 @@ absl::Status CudaDevice::MapHostArena(uint64_t arena, uint64_t size, UniqueFd fd
   return arenas_.Add(arena, *std::move(mapping));
 }
 
-// The memory stays the other device's: only this device's access to it is opened.
+// The memory stays the other device's: this maps it with access for this device.
 absl::Status CudaDevice::MapPeerArena(uint64_t arena, uint64_t size, UniqueFd fd) {
   absl::StatusOr<ArenaMapping> mapping = ArenaMapping::Import(*driver_, device_, size, fd);
   if (!mapping.ok()) {
@@ -168,8 +168,8 @@ absl::Status CudaDevice::MapPeerArena(uint64_t arena, uint64_t size, UniqueFd fd
 
 absl::Status CudaDevice::UnmapArena(uint64_t arena) {
   ArenaTable& table = peers_.Contains(arena) ? peers_ : arenas_;
-  // Unmapping under a running kernel would fault it. The daemon unmaps what nothing uses; waiting
-  // then would stall the commands behind a stranger's long kernel.
+  // Unmapping under a running kernel would fault it. The daemon unmaps only unused arenas. An
+  // unconditional wait would stall later commands until an unrelated long kernel ends.
   static_assert(ArenaTable::kNumLanes == CompletionPoller::kNumLanes);
   const auto marks = table.LastUse(arena);
   for (int lane = 0; lane < CompletionPoller::kNumLanes; ++lane) {
@@ -189,7 +189,7 @@ absl::StatusOr<wire::ModuleLoaded> CudaDevice::LoadModule(uint64_t module, Uniqu
   if (!map.ok()) return map.status();
   const std::string_view bytes = map->view();
   if (absl::Status status = CheckImage(bytes); !status.ok()) return status;
-  // PTX is text and must end in a zero byte, which the mapping need not have.
+  // PTX is text and must end in a zero byte, which the mapping may lack.
   std::string text;
   const void* image = bytes.data();
   if (ImageKindOf(bytes) == ImageKind::kPtx) {
@@ -222,7 +222,7 @@ absl::Status CudaDevice::LoadGraph(uint64_t graph, wire::Graph steps) {
   std::optional<ops::Location> scratch;
   const uint64_t bytes = steps.scratch_bytes();
   if (bytes > 0 && bytes <= kProgramScratchBytes) {
-    // Made with the first graph that can use it, if there is memory for it.
+    // Allocated with the first graph that can use it, if there is memory.
     if (arenas_.Contains(kProgramScratch) ||
         CreateArena(kProgramScratch, kProgramScratchBytes).ok())
       scratch = {kProgramScratch, 0};
@@ -239,9 +239,9 @@ absl::Status CudaDevice::LoadGraph(uint64_t graph, wire::Graph steps) {
 
 absl::Status CudaDevice::UnloadGraph(uint64_t graph) { return graphs_->Unload(graph); }
 
-// A stream takes nothing back, and Enqueue hands every task to it at once: each counts as begun,
-// even while it waits there behind others. The daemon then lets it end, and stops a late one as it
-// stops a running one.
+// A stream cannot give tasks back, and Enqueue passes every task to it at once, so each counts as
+// begun even while it is queued there. The daemon then lets it end, and stops a late one like a
+// running one.
 void CudaDevice::Cancel(absl::Span<const uint64_t> sequences) {
   environment_.completions->TasksCancelled(sequences.front(), /*taken=*/false);
 }
@@ -316,7 +316,7 @@ absl::Status CudaDevice::LaunchPeerCopy(const wire::Copy& copy, CUdeviceptr targ
 }
 
 void CudaDevice::Drain() {
-  // First: only what was given to the device is known to the poller.
+  // Flush first: the poller knows only work that the device was given.
   regions_->Flush();
   poller_->Drain();
 }

@@ -11,12 +11,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "server/worker/cuda/arena_table.h"
 #include "server/worker/cuda/completion_poller.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/arena_table.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
+#include "server/worker/cuda/driver/kernel_module.h"
+#include "server/worker/cuda/driver/scratch.h"
+#include "server/worker/cuda/driver/texture_table.h"
 #include "server/worker/cuda/graph_table.h"
-#include "server/worker/cuda/handles.h"
-#include "server/worker/cuda/kernel_module.h"
 #include "server/worker/cuda/launch_batch.h"
 #include "server/worker/cuda/lower/fft.h"
 #include "server/worker/cuda/lower/gather.h"
@@ -24,23 +26,21 @@
 #include "server/worker/cuda/lower/lowering.h"
 #include "server/worker/cuda/lower/matmul.h"
 #include "server/worker/cuda/region_copier.h"
-#include "server/worker/cuda/scratch.h"
 #include "server/worker/cuda/side_marks.h"
-#include "server/worker/cuda/texture_table.h"
 #include "server/worker/runtime/device.h"
 
 namespace stride::cuda {
 
-// An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each, and those from and to
-// regions on two more. After its launches, or with the last of them (codegen::EndMark), each piece
-// of work writes its number to host memory in stream order (long products on a stream beside
-// theirs, SideMarks; a few short ones that came together with the last of them): tasks to
-// StatusPage::completed_sequence, so that the daemon can read after a fault which task was the
+// An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each, and copies of regions
+// on two more. After its launches, or with the last of them (codegen::EndMark), each work writes
+// its number to host memory in stream order. Exceptions: long products write it on a side stream
+// (SideMarks), and a few short ones of one packet share the last one's write. Tasks write to
+// StatusPage::completed_sequence, so that after a fault the daemon can read which task was the
 // first not to end.
 class CudaDevice : public worker::Device {
  public:
   CudaDevice() = default;
-  // Waits for what was enqueued.
+  // Waits for enqueued work.
   ~CudaDevice() override;
 
   absl::Status Start(const Environment& environment) override;
@@ -74,44 +74,45 @@ class CudaDevice : public worker::Device {
   static constexpr uint32_t kMaxFaults = 4096;
   static constexpr uint64_t kFaultsBytes = kMaxFaults * sizeof(codegen::RoutineFault);
 
-  // Smaller copies take the driver no longer than a kernel's launch.
+  // A smaller copy takes the driver no longer than a kernel launch.
   static constexpr uint64_t kLeastItemCopy = 256 << 10;
 
-  // An arena of this device's own, which no command can name: what is between the steps of programs
-  // lies there, in all replays at the same place, up to so much of it.
+  // An arena that no command can name. Intermediate values of programs up to this size are there,
+  // at the same address in all replays.
   static constexpr uint64_t kProgramScratch = std::numeric_limits<uint64_t>::max();
   static constexpr uint64_t kProgramScratchBytes = 16 << 20;
 
-  // Which mark tells a task's end.
+  // The mark that reports a task's end: its own, or the next task's.
   enum class Mark { kItsOwn, kOfTheNext };
 
   absl::Status StartStreams();
-  // `told_by` the next's: it cannot fault, the next cannot either, and is enqueued right behind.
+  // `told_by` the next task's mark: neither task can fault, and the next is enqueued immediately
+  // after.
   void Enqueue(const wire::Task& task, Mark told_by);
-  // A task, or a step of a graph, on `stream`. `fault`, `device_fault`: see GraphTable::LowerStep.
+  // Lowers a task, or a step of a graph, on `stream`. `fault`, `device_fault`: see
+  // GraphTable::LowerStep.
   absl::Status Lower(const wire::Task& task, CUstream stream, codegen::RoutineFault* fault,
                      CUdeviceptr device_fault, TaskEnd* end = nullptr);
   // `fault` may be null.
   absl::Status LowerReduction(const Lowering& lowering, const wire::ReduceLaunch& launch);
   absl::Status LowerKernel(const Lowering& lowering, const wire::KernelLaunch& launch,
                            const codegen::RoutineFault* fault);
-  // Whether the kernel may find that it waits for a grid that is not there.
+  // Whether the kernel may synchronize its grid in a launch that is not cooperative.
   bool MayMissGrid(const wire::KernelLaunch& launch) const;
   absl::Status LowerGraph(const wire::GraphLaunch& launch, codegen::RoutineFault* faults);
-  // Whether the task is among those that LaunchGathered will launch together; else it is for
-  // Enqueue, after LaunchGathered.
+  // Whether LaunchGathered will launch the task with others; otherwise call Enqueue, after
+  // LaunchGathered.
   bool Gather(const wire::Task& task);
   void LaunchGathered();
-  // False: the driver refused, and none was launched. It is not asked again.
+  // False: the driver refused, and none was launched. The driver is not asked again.
   bool LaunchTogether(absl::Span<EmittedLaunch> launches);
   std::vector<absl::Status> LaunchEach(absl::Span<EmittedLaunch> launches);
-  // What is looked up from now on is used by the task with this mark.
+  // Later lookups count as uses by the task with this mark.
   void BeginTask(uint32_t mark);
   TaskEnd EndOf(uint32_t mark) const;
   Lowering MakeLowering(CUstream stream, CUdeviceptr device_fault, TaskEnd* end);
   absl::StatusOr<codegen::RoutineFault*> NewGraphFaults(const wire::GraphLaunch& launch);
-  // Where the task that is being lowered notes what is wrong with its data: so many places in a
-  // row.
+  // Reserves `count` consecutive places in which the task being lowered reports faults of its data.
   absl::StatusOr<codegen::RoutineFault*> NewFaults(uint32_t count);
   absl::Status LowerZeroFill(const wire::ZeroFill& fill, CUstream stream);
   absl::Status LowerCopyBytes(const Lowering& lowering, const wire::CopyBytes& copy);
@@ -120,21 +121,22 @@ class CudaDevice : public worker::Device {
   absl::Status LaunchPeerCopy(const wire::Copy& copy, CUdeviceptr target, CUstream stream);
   struct LoadedModule {
     KernelModule kernels;
-    uint32_t last_task = 0;  // that used it
+    uint32_t last_task = 0;  // the last task that used it
     bool may_print = false;
   };
   absl::StatusOr<KernelModule*> FindModule(uint64_t module);
   // Ends the process when the device is lost; otherwise returns.
   void CheckAlive();
-  // Of StatusPage::completed_sequence, as the device sees it.
+  // Device address of StatusPage::completed_sequence.
   CUdeviceptr CompletedWord() const;
   // Ends the process unless the mark was enqueued: without marks nothing would ever be reported.
   void RequireMark(CUresult result);
-  // After a task's launches: an event behind them when one may have printed, else null.
+  // Call after a task's launches: records an event if one of them may have printed, else returns
+  // null.
   std::shared_ptr<const Event> NotePrints();
-  // Before a task that may fault, or marks its end itself.
+  // Call before a task that may fault, or writes its mark itself.
   void JoinMarks();
-  // Has the stream store `mark` at `address` when it comes there.
+  // Enqueues a store of `mark` at `address`.
   void WriteMark(CUstream stream, CUdeviceptr address, uint32_t mark);
 
   Environment environment_;
@@ -144,30 +146,30 @@ class CudaDevice : public worker::Device {
   // In order of construction; destroyed in reverse.
   Context context_;
   PinnedRegion staging_, status_page_, copy_marks_region_, faults_region_;
-  // One for each task in the queue that may find fault with its data, used in turn.
+  // Used in turn, one place for each queued task that may find a fault in its data.
   codegen::RoutineFault* faults_ = nullptr;
-  uint32_t num_faults_ = 0;               // handed out
-  CompletionPoller::Faults task_faults_;  // of the task that is being lowered
+  uint32_t num_faults_ = 0;               // number handed out
+  CompletionPoller::Faults task_faults_;  // places of the task being lowered
   CopyMarks* copy_marks_ = nullptr;
   Stream compute_, upload_, download_, region_upload_, region_download_;
   ArenaTable arenas_;
-  ArenaTable peers_;  // other devices' arenas: nothing writes there
+  ArenaTable peers_;  // other devices' arenas: read only
   std::unordered_map<uint64_t, LoadedModule> modules_;
   uint32_t current_task_ = 0;
   std::optional<Scratch> scratch_;
   std::optional<HostRing> values_;
   std::optional<TextureTable> textures_;
   std::unique_ptr<GraphTable> graphs_;
-  std::optional<PrintCapture> capture_;  // where the process's output is the device's
-  bool may_print_ = false;               // the task that is being lowered
+  std::optional<PrintCapture> capture_;  // set where the device owns the process's output
+  bool may_print_ = false;               // the task being lowered may print
   std::optional<LaunchBatch> batch_;
-  bool batches_ = true;  // the driver can
+  bool batches_ = true;  // the driver supports batches
   // Tasks of one packet that are launched together.
   std::vector<CompletionPoller::Work> gathered_work_;
   std::vector<EmittedLaunch> gathered_;
-  std::optional<SideMarks> side_marks_;  // of long products
+  std::optional<SideMarks> side_marks_;  // for marks of long products
   std::optional<Matmul> matmul_;
-  // Copies of bytes whose addresses allow no item of 16 bytes.
+  // Copies between addresses that are not aligned to 16 bytes.
   cuda::Gather item_copies_;
   std::optional<Linalg> linalg_;
   std::optional<Fft> fft_;

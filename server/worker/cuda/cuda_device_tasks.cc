@@ -1,4 +1,4 @@
-// CudaDevice: its tasks.
+// Tasks of CudaDevice.
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/worker/cuda/cuda_device.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/elementwise.h"
 #include "server/worker/cuda/lower/kernel.h"
 #include "server/worker/cuda/lower/reduce.h"
@@ -16,15 +16,15 @@ namespace stride::cuda {
 
 namespace {
 
-// From here on a product takes longer than to have its mark written beside it.
+// From this size on a product takes longer than the write of its mark on a side stream.
 constexpr double kLongProductFlops = 2e8;
-// Up to here it takes no longer than to be launched and marked, and so many share a mark: that of
-// the last.
+// Up to this size a product takes no longer than its launch and mark, so that kShareMark tasks
+// share the last one's mark.
 constexpr double kShortProductFlops = 5e8;
 constexpr int kShareMark = 4;
 
-// How many operations of a product by the library, which cannot fault: its operands have been
-// checked, and its code is the library's. Nothing: it is no such product.
+// Floating-point operations of a product by the library, which cannot fault, since its operands are
+// checked and its code is the library's. nullopt: the task is no such product.
 std::optional<double> LibraryProductFlops(const wire::Task& task) {
   if (!task.has_matmul() || task.matmul().module() != 0) return std::nullopt;
   const wire::MatmulLaunch& product = task.matmul();
@@ -59,7 +59,7 @@ void CudaDevice::Enqueue(const wire::Task& task, Mark told_by) {
   environment_.status_page->started_sequence.store(mark, std::memory_order_release);
   BeginTask(mark);
   absl::StatusOr<codegen::RoutineFault*> fault = nullptr;
-  // Before the task is begun, since it may wait for those before.
+  // Before Begin, since this may wait for earlier tasks.
   if (task.has_routine() || task.has_linalg() || (task.has_kernel() && MayMissGrid(task.kernel())))
     fault = NewFaults(1);
   if (task.has_graph()) fault = NewGraphFaults(task.graph());
@@ -79,7 +79,7 @@ void CudaDevice::Enqueue(const wire::Task& task, Mark told_by) {
   scratch_->Trim();
   std::shared_ptr<const Event> prints = NotePrints();
   if (told_by == Mark::kOfTheNext) {
-    // Nothing is written.
+    // The next task's mark reports the end.
   } else if (marked_beside) {
     RequireMark(side_marks_->Write(mark));
   } else if (!end.told) {
@@ -94,7 +94,7 @@ std::shared_ptr<const Event> CudaDevice::NotePrints() {
   absl::StatusOr<Event> event = Event::Create(*driver_);
   if (!event.ok() || driver_->cuEventRecord(event->get(), compute_.get()) != CUDA_SUCCESS) {
     CheckAlive();
-    return nullptr;  // the text comes with that of a later task
+    return nullptr;  // the text is reported with a later task's
   }
   return std::make_shared<const Event>(*std::move(event));
 }
@@ -122,7 +122,7 @@ bool CudaDevice::Gather(const wire::Task& task) {
   TaskEnd end = EndOf(mark);
   auto launch = PrepareElementwise(MakeLowering(compute_.get(), /*device_fault=*/0, &end), **module,
                                    task.elementwise());
-  // One that marks nothing itself is long, and gains nothing.
+  // A launch that does not write its mark is long, and gains nothing.
   if (!launch.ok() || !launch->has_value() || !(*launch)->marks()) return false;
   gathered_work_.push_back({task.sequence(), mark, task.label()});
   gathered_.push_back(**std::move(launch));
@@ -170,7 +170,7 @@ absl::StatusOr<codegen::RoutineFault*> CudaDevice::NewFaults(uint32_t count) {
   if (count > kMaxFaults) return absl::InternalError("a task with too many faults to note");
   if (num_faults_ % kMaxFaults + count > kMaxFaults)
     num_faults_ += kMaxFaults - num_faults_ % kMaxFaults;
-  // Those that are next may still be somebody's: once in thousands of such tasks.
+  // The next places may still be in use: once in thousands of such tasks.
   if (num_faults_ % kMaxFaults == 0 && num_faults_ > 0) poller_->Drain();
   codegen::RoutineFault* faults = &faults_[num_faults_ % kMaxFaults];
   num_faults_ += count;
@@ -191,7 +191,7 @@ absl::StatusOr<codegen::RoutineFault*> CudaDevice::NewGraphFaults(const wire::Gr
 
 absl::Status CudaDevice::LowerGraph(const wire::GraphLaunch& launch,
                                     codegen::RoutineFault* faults) {
-  // An executable looks nothing up: what it uses is noted here.
+  // An executable looks up no arenas: record their uses here.
   for (const wire::Location& slot : launch.slots()) {
     absl::StatusOr<CUdeviceptr> place = arenas_.Range(slot.arena(), slot.offset(), 0);
     if (!place.ok()) return place.status();

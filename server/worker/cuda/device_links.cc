@@ -7,19 +7,19 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/base/surroundings.h"
-#include "server/worker/cuda/arena.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/arena.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/handles.h"
 
 namespace stride::cuda {
 namespace {
 
-// Long enough for the rate to show over NVLink (0.2 ms), a blink over PCIe.
+// Long enough to measure NVLink (0.2 ms), and still short over PCIe.
 constexpr uint64_t kProbeBytes = uint64_t{64} << 20;
 constexpr int kNumProbes = 3;
 constexpr absl::Duration kPatience = absl::Seconds(2);
 
-// What a device's worker has for copies.
+// A device's resources for test copies.
 struct End {
   CUdevice device = 0;
   Context context;
@@ -43,7 +43,8 @@ absl::StatusOr<End> OpenEnd(const Driver& driver, int index) {
   return end;
 }
 
-// As `to`'s worker reads an arena of `from`: imported, with access for `to`. Bytes per second.
+// Measures copies like those of `to`'s worker from an arena of `from`: imported, with access for
+// `to`. Bytes per second.
 absl::StatusOr<double> MeasureRate(const Driver& driver, const End& from, const End& to) {
   if (absl::Status status = to.context.MakeCurrent(); !status.ok()) return status;
   absl::StatusOr<ArenaMapping> source =
@@ -56,7 +57,7 @@ absl::StatusOr<double> MeasureRate(const Driver& driver, const End& from, const 
                                                 kProbeBytes, to.stream.get()),
                        "copying between devices");
     STRIDE_CUDA_RETURN(driver.cuStreamSynchronize(to.stream.get()), "copying between devices");
-    if (i > 0) best = std::min(best, Now() - start);  // the first one sets up
+    if (i > 0) best = std::min(best, Now() - start);  // the first one includes setup
   }
   return static_cast<double>(kProbeBytes) / absl::ToDoubleSeconds(best);
 }
@@ -90,7 +91,7 @@ std::vector<wire::Link> FindLinks(const Driver& driver,
       const absl::StatusOr<End>&a = end_of(from.index()), &b = end_of(to.index());
       if (!a.ok() || !b.ok()) continue;
       absl::StatusOr<double> rate = MeasureRate(driver, *a, *b);
-      // Whoever cannot be read after all is no peer.
+      // A device whose memory cannot be read is not a peer.
       if (rate.ok()) {
         link.set_bytes_per_second(*rate);
       } else {
@@ -98,7 +99,7 @@ std::vector<wire::Link> FindLinks(const Driver& driver,
       }
     }
   }
-  // Each in its own context.
+  // Destroy each in its own context.
   for (auto& [index, end] : ends) {
     if (end.ok() && end->context.MakeCurrent().ok()) end->arena.mapping = ArenaMapping();
   }

@@ -5,10 +5,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/arena.h"
-#include "server/worker/cuda/cuda_status.h"
 #include "server/worker/cuda/device_links.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/arena.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 
 namespace stride::cuda {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 // PCIe 5 with 16 lanes moves 48-54 GB/s from pinned memory, PCIe 4 half; a first estimate only,
 // replaced by measured transfers.
 constexpr double kTransferRate = 25e9;
-// Of the pins' rate, what plain kernels reach (2.9-3.0 of 3.35 TB/s on an H100).
+// Share of the peak rate that plain kernels reach (2.9-3.0 of 3.35 TB/s on an H100).
 constexpr double kMemoryEfficiency = 0.87;
 
 int Attribute(const Driver& driver, CUdevice device, CUdevice_attribute attribute) {
@@ -33,7 +33,7 @@ std::string DeviceId(const CUuuid& uuid) {
                       hex.substr(16, 4), "-", hex.substr(20));
 }
 
-// The driver's own version, such as 580.159.04, which only NVML tells; with no NVML the CUDA
+// The driver's own version, such as 580.159.04, which only NVML reports; without NVML the CUDA
 // version that it supports.
 std::string DriverVersion(const Driver& driver) {
   absl::StatusOr<DynamicLibrary> nvml = DynamicLibrary::Open("NVML", {"libnvidia-ml.so.1"});

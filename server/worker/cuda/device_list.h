@@ -4,12 +4,11 @@
 
 #include "absl/status/statusor.h"
 #include "server/wire/worker.pb.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 namespace stride::cuda {
 
-// The devices of this machine, without making a context on any. With none, the list's reason says
-// why.
+// The devices of this machine; creates no context. The list's reason explains an empty list.
 wire::DeviceList ListDevices();
 
 absl::StatusOr<wire::DeviceDescription> DescribeDevice(const Driver& driver, int index);

@@ -5,23 +5,23 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 namespace {
 
-// Of one graph: a client that fetches every result before the next call uses one or two, one that
-// is ahead of the device as many as it has results under way, and some more, since their places
-// change. To make one takes 7 us a step, to update one 2, to launch it as it is a few in all
+// Limit per graph. A client that fetches each result before the next call uses one or two. A client
+// ahead of the device uses as many as it has results in flight, and some more, since their
+// addresses change. Creation takes 7 us per step, an update 2, and an unchanged launch a few in all
 // (H200).
 constexpr size_t kMaxExecutables = 64;
-// Of all executables: a step takes 3.4 KiB of the device's memory (H200).
+// Limit for all executables: a step takes 3.4 KiB of the device's memory (H200).
 constexpr int64_t kMaxSteps = 32 << 10;
-// A segment of fewer steps is not worth a launch of its own kind.
+// A segment of fewer steps does not pay as a graph launch.
 constexpr int kLeastSteps = 2;
 
-// A texture's copy of an array is the launch's own: an executable would keep the handle of one that
-// is gone.
+// A texture's copy of an array belongs to the launch: an executable would keep the handle after its
+// destruction.
 bool ReadsTexture(const wire::KernelLaunch& launch) {
   return std::any_of(launch.arguments().begin(), launch.arguments().end(),
                      [](const wire::KernelArgument& argument) { return argument.has_texture(); });
@@ -78,8 +78,7 @@ bool Same(const std::vector<ops::Location>& a, const std::vector<ops::Location>&
 
 absl::StatusOr<std::unique_ptr<GraphTable>> GraphTable::Create(const Driver& driver,
                                                                CUstream stream, Scratch& scratch) {
-  // Of its own: a stream that is being captured must not be asked how far it is, which the poller
-  // does.
+  // A stream of its own: a stream under capture must not be queried, which the poller does.
   absl::StatusOr<Stream> capture = Stream::Create(driver);
   if (!capture.ok()) return capture.status();
   return std::unique_ptr<GraphTable>(new GraphTable(driver, stream, scratch, *std::move(capture)));
@@ -190,7 +189,7 @@ absl::Status GraphTable::LaunchPlainly(Graph& graph, const Slots& slots,
   scratch_.TakePeak();
   absl::Status status = LaunchSteps(graph, 0, graph.steps.steps_size(), slots, faults, lower);
   graph.scratch_bytes = std::max(graph.scratch_bytes, scratch_.TakePeak());
-  if (!status.ok()) graph.begun = false;  // not all of it is ready
+  if (!status.ok()) graph.begun = false;  // some steps are not prepared
   return status;
 }
 
@@ -225,7 +224,7 @@ absl::Status GraphTable::LaunchExecutable(const Graph& graph, const Executable& 
 
 absl::StatusOr<GraphTable::Executable*> GraphTable::FindExecutable(Graph& graph, const Slots& slots,
                                                                    LowerStep lower) {
-  // Where it is must not change while steps are captured, nor allocate.
+  // The scratch memory must neither move nor grow during a capture.
   absl::StatusOr<CUdeviceptr> scratch = CUdeviceptr{0};
   if (graph.scratch_bytes > 0) scratch = scratch_.Reserve(graph.scratch_bytes);
   if (!scratch.ok()) return scratch.status();
@@ -259,7 +258,7 @@ absl::StatusOr<GraphTable::Executable*> GraphTable::FindExecutable(Graph& graph,
   return filled;
 }
 
-// Its segments, made or brought up to date.
+// Creates or updates the executable's segments.
 absl::Status GraphTable::Fill(Graph& graph, Executable* executable, LowerStep lower) {
   if (graph.num_faults > 0 && graph.device_faults == 0) {
     STRIDE_CUDA_RETURN(
@@ -275,7 +274,8 @@ absl::Status GraphTable::Fill(Graph& graph, Executable* executable, LowerStep lo
     if (next == executable->segments.size()) executable->segments.emplace_back();
     GraphExecutable& known = executable->segments[next++];
     if (known.Update(*captured)) continue;
-    known = GraphExecutable();  // before there is another: each takes memory of the device
+    // destroyed before the next is created: each takes memory of the device
+    known = GraphExecutable();
     absl::StatusOr<GraphExecutable> made = GraphExecutable::Create(driver_, *captured);
     if (!made.ok()) return made.status();
     known = *std::move(made);
@@ -285,7 +285,7 @@ absl::Status GraphTable::Fill(Graph& graph, Executable* executable, LowerStep lo
 
 absl::StatusOr<DriverGraph> GraphTable::Capture(const Graph& graph, const Segment& segment,
                                                 const Slots& slots, LowerStep lower) {
-  // Relaxed: libraries may load code meanwhile.
+  // Relaxed, since libraries may load code during the capture.
   STRIDE_CUDA_RETURN(driver_.cuStreamBeginCapture(capture_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
                      "beginning to capture");
   scratch_.Freeze(true);

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 namespace {
 
-// What a node is set to; it points into the launch.
+// Parameters of a node; they point into the launch.
 struct NodeParameters {
   explicit NodeParameters(EmittedLaunch& launch) : arguments{launch.block.data(), &launch.mark} {
     node.func = launch.kernel->function;

@@ -8,18 +8,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
 #include "server/worker/cuda/lower/emitted.h"
 
 namespace stride::cuda {
 
-// Hands several launches to the device at once, as a graph in which each kernel follows the one
-// before it: of 16 small kernels each costs the launching thread 1.0 us then, and 4.1 us by
-// launches of their own (one H200 host). A graph of each length is made once; for a batch its
-// kernels and their parameters are set anew, which what runs of it does not see.
+// Launches several kernels at once as a graph in which each kernel follows the previous one. Each
+// of 16 small kernels then costs the launching thread 1.0 us instead of 4.1 us (one H200 host). A
+// graph of each length is created once. For each batch its kernels and parameters are updated,
+// which does not affect a launch in flight.
 //
-// Not thread-safe: the command loop's.
+// Not thread-safe: used by the command loop.
 class LaunchBatch {
  public:
   static constexpr size_t kMost = 16;
@@ -30,12 +30,12 @@ class LaunchBatch {
 
   // Two to kMost launches, each of which marks its end. On error none of them was launched.
   absl::Status Launch(absl::Span<EmittedLaunch> launches);
-  // Modules go: no graph may name their kernels.
+  // Call before modules are unloaded: drops the graphs, which name their kernels.
   void Forget();
 
  private:
   struct Chain {
-    DriverGraph graph;  // whose nodes these are
+    DriverGraph graph;  // the graph of `nodes`
     GraphExecutable executable;
     std::vector<CUgraphNode> nodes;
   };

@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   stride::worker::DeviceKind kind;
   kind.list = [] {
     stride::wire::DeviceList list = stride::cuda::ListDevices();
-    // Also where there is no device: code can be compiled without one.
+    // Also without a device, since code can be compiled without one.
     list.set_toolchain(stride::cuda::CudaCompiler::Toolchain());
     for (auto& device : *list.mutable_devices()) device.add_precompiled_targets(device.target());
     return list;

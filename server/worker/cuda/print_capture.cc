@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "server/worker/cuda/module_image.h"
+#include "server/worker/cuda/driver/module_image.h"
 
 namespace stride::cuda {
 
@@ -31,14 +31,14 @@ absl::StatusOr<PrintCapture> PrintCapture::StartAt(int descriptor) {
 }
 
 PrintedText PrintCapture::Flush(const Driver& driver, CUevent event) {
-  // An error is the device's end, which the poller finds by itself.
+  // An error means that the device is lost, which the poller detects.
   (void)driver.cuEventSynchronize(event);
   return Take();
 }
 
 PrintedText PrintCapture::Take() {
   PrintedText printed;
-  // Another thread's call of the driver may write text too.
+  // Another thread's driver call may write text too.
   flockfile(stdout);
   const bool whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   clearerr(stdout);

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/operand_bounds.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/operand_bounds.h"
 
 namespace stride::cuda {
 
@@ -87,7 +87,7 @@ RegionCopier::Mapped RegionCopier::MapNow(uint64_t size, const UniqueFd& fd) {
 }
 
 void RegionCopier::UnmapNow(uint64_t region) {
-  // The daemon unmaps what no copy uses; memory is never unpinned under one all the same.
+  // The daemon unmaps only unused regions; still, memory is never unpinned under a copy.
   for (CUstream stream : {upload_.stream, download_.stream})
     Require(driver_.cuStreamSynchronize(stream));
   regions_.erase(region);

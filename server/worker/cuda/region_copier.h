@@ -15,37 +15,36 @@
 #include "server/base/memory_file.h"
 #include "server/base/unique_fd.h"
 #include "server/worker/cuda/completion_poller.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
 
 namespace stride::cuda {
 
-// Copies between device memory and regions, which the daemon shares with a client: mapped and
-// pinned here, so that DMA goes from and to the client's own memory.
+// Copies between device memory and regions, which the daemon shares with a client. Regions are
+// mapped and pinned here, so that DMA accesses the client's own memory.
 //
-// All of it happens on one thread, in the order of the calls, and on streams of its own: to pin
-// takes 57 ms a GiB, and a launch must not wait for that. Copies behind a region that is being
-// pinned do. Its methods are for one thread, the command loop's, and return at once unless they say
-// otherwise.
+// One thread does all work in the order of the calls, on its own streams: pinning takes 57 ms per
+// GiB, and launches must not wait for it. Copies that follow the pinning of a region do wait. Its
+// methods are for one thread, the command loop's, and return at once unless noted.
 class RegionCopier {
  public:
-  // Where the copies of one direction run and who tells of them.
+  // The stream of one direction's copies, and the poller's lane that reports them.
   struct Direction {
     CUstream stream = nullptr;
     CompletionPoller::Lane lane = CompletionPoller::kRegionUpload;
-    CUdeviceptr mark = 0;  // where the stream writes the number of what has ended
+    CUdeviceptr mark = 0;  // where the stream writes the number of the latest completed copy
   };
 
-  // All must outlive it.
+  // All arguments must outlive it.
   RegionCopier(const Driver& driver, const Context& context, CompletionPoller& poller,
                Direction upload, Direction download);
-  // Does what was asked for, then lets go of all regions.
+  // Completes enqueued work, then releases all regions.
   ~RegionCopier();
 
-  // One that cannot be had fails the copies that name it, with UNIMPLEMENTED where it cannot be
+  // If a region cannot be mapped, copies that name it fail; UNIMPLEMENTED where it cannot be
   // pinned.
   void Map(uint64_t region, uint64_t size, UniqueFd fd);
-  // Waits, on the thread, for copies under way.
+  // Waits, on the copier's thread, for copies in flight.
   void Unmap(uint64_t region);
 
   struct Copy {
@@ -56,18 +55,18 @@ class RegionCopier {
     uint64_t region_offset = 0;
     CUdeviceptr address = 0;
     uint64_t size = 0;
-    absl::Status status;  // why it cannot be made, if that is known already
+    absl::Status status;  // an error that is known already
   };
   void Enqueue(Copy copy);
 
-  // Blocks until the device has been given all that was enqueued.
+  // Blocks until the device has received all enqueued work.
   void Flush();
 
  private:
   struct Mapped {
     MemoryMap map;
-    PinnedRegion pinned;  // goes first
-    absl::Status status;  // why it is not
+    PinnedRegion pinned;  // destroyed first
+    absl::Status status;  // why it is not pinned
   };
   void Push(std::function<void()> work);
   void Run();
@@ -82,7 +81,7 @@ class RegionCopier {
   const Context& context_;
   CompletionPoller& poller_;
   const Direction upload_, download_;
-  std::unordered_map<uint64_t, Mapped> regions_;  // the thread's
+  std::unordered_map<uint64_t, Mapped> regions_;  // used by the thread
 
   absl::Mutex mutex_;
   std::deque<std::function<void()>> work_ ABSL_GUARDED_BY(mutex_);

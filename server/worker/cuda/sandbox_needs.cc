@@ -23,7 +23,8 @@ worker::SandboxNeeds SandboxNeedsOf(worker::WorkerMode mode) {
   for (const std::string& folder : ToolkitRoots()) read_only.push_back(folder);
   needs.paths.read_write = {"/dev/null", "/dev/zero"};
   if (mode == worker::WorkerMode::kCompile) {
-    // Hostile source may name any readable file. A compiler needs these few of /proc and /sys.
+    // Hostile source may name any readable file, so a compiler gets only these few of /proc and
+    // /sys.
     for (const char* path : {"/proc/self/maps", "/proc/cpuinfo", "/proc/meminfo", "/dev/urandom",
                              "/sys/devices/system/cpu"}) {
       read_only.push_back(path);
@@ -32,15 +33,15 @@ worker::SandboxNeeds SandboxNeedsOf(worker::WorkerMode mode) {
     needs.file_bytes = kMaxObjectBytes;
     return needs;
   }
-  // The kernel shows no memory, environment or descriptor of a foreign process (Landlock, user
+  // The kernel shows no memory, environment or descriptors of other processes (Landlock, user
   // namespace); PCI topology is in /sys.
   for (const char* path : {"/proc", "/sys", "/dev/urandom", "/etc/nvidia", "/usr/share/nvidia"}) {
     read_only.push_back(path);
   }
   for (const std::string& folder : DriverFolders()) read_only.push_back(folder);
-  // cuInit names its threads there, and gives up when it may not (seen on driver 580).
+  // cuInit names its threads there, and fails without that permission (seen on driver 580).
   needs.paths.read_write.push_back("/proc/self/task");
-  needs.num_descriptors = 1024;  // each GPU, context and imported arena takes some
+  needs.num_descriptors = 1024;  // each GPU, context and imported arena uses some
   needs.file_bytes = PrintCapture::kFileBytes;
   for (const std::string& device : DeviceFiles()) needs.paths.read_write.push_back(device);
   return needs;

@@ -6,9 +6,9 @@
 namespace stride::cuda {
 
 // Paths, system calls and limits of a CUDA worker in one of its modes. The driver opens its devices
-// when a context is made, inside the sandbox, so that the driver's code runs confined from its
-// first instruction. Switches the driver's compile cache off by an environment variable: no other
-// process's entries are read, and none is written. Call once, before any thread starts.
+// when a context is created, inside the sandbox, so that its code is confined from the first
+// instruction. Disables the driver's compile cache by an environment variable: other processes'
+// entries are not read, and none is written. Call once, before any thread starts.
 worker::SandboxNeeds SandboxNeedsOf(worker::WorkerMode mode);
 
 }  // namespace stride::cuda

@@ -28,7 +28,7 @@ std::vector<std::string> ToolkitRoots() {
 
 std::vector<std::string> DriverFolders() {
   std::vector<std::string> folders = {"/usr/local/nvidia/lib", "/usr/local/nvidia/lib64"};
-  // Where the links in the libraries' own folders lead.
+  // Targets of the links in the libraries' own folders.
   for (const char* pattern :
        {"/usr/lib/libcuda.so.1", "/usr/lib64/libcuda.so.1", "/usr/lib/*-linux-gnu/libcuda.so.1"}) {
     for (const std::string& link : Glob(pattern)) {

@@ -8,7 +8,7 @@ namespace stride::cuda {
 // Folders of the CUDA toolkits on this machine, links resolved: libraries, and headers for NVRTC.
 std::vector<std::string> ToolkitRoots();
 
-// Where the driver's libraries lie, links resolved.
+// Folders of the driver's libraries, links resolved.
 std::vector<std::string> DriverFolders();
 
 // The driver's device files that exist: /dev/nvidia*, with /dev/nvidia-caps below it.

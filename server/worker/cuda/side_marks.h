@@ -6,26 +6,27 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/handles.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/handles.h"
 
 namespace stride::cuda {
 
-// Writes the marks of a stream's tasks on a stream beside it, behind an event. A stream that writes
-// a mark itself stands still for 2 us (H100), a twentieth of a product of 1000 x 1000; with the
-// event it goes on at once. So the next task may have begun when a mark is written: that is for
-// tasks that cannot fault, and Join comes before all others, so that marks stay in order and tell
-// which task a fault hit. One thread at a time.
+// Writes the marks of a stream's tasks on a side stream, after an event. A stream that writes a
+// mark itself stalls for 2 us (H100), a twentieth of a product of 1000 x 1000; with the event it
+// continues at once. So the next task may have begun before a mark is written. Use it only for
+// tasks that cannot fault, and call Join before all others: marks then stay in order, and identify
+// the task that a fault hit. One thread at a time.
 class SideMarks {
  public:
-  // Of the tasks of `stream`, into `word`. Both must outlive this, as must the driver.
+  // Marks of the tasks of `stream`, written to `word`. Both must outlive this object, as must the
+  // driver.
   static absl::StatusOr<SideMarks> Create(const Driver& driver, CUstream stream, CUdeviceptr word);
 
-  // Has `mark` written when all that was enqueued so far has ended.
+  // Writes `mark` once all work enqueued so far has ended.
   CUresult Write(uint32_t mark);
-  // The last mark that Write was given since Join.
+  // The last mark passed to Write since Join.
   std::optional<uint32_t> last() const { return last_; }
-  // What is enqueued from now on begins when every mark has been written. There is a last one.
+  // Later work on the stream begins once all marks are written. Requires last().
   CUresult Join();
 
  private:
@@ -36,7 +37,7 @@ class SideMarks {
   CUstream stream_;
   CUdeviceptr word_;
   Stream beside_;
-  Event ended_, written_;  // each wait is for the record before it
+  Event ended_, written_;  // each wait is for the preceding record
   std::optional<uint32_t> last_;
 };
 

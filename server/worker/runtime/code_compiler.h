@@ -8,19 +8,19 @@
 namespace stride::worker {
 
 struct CompiledCode {
-  std::string object;  // what Device::LoadModule takes
+  std::string object;  // input of Device::LoadModule
   wire::ModuleDescription description;
   std::string log;  // warnings
 };
 
-// The compile mode of a worker executable. One call at a time; the process is disposable, so a
-// compiler may leak, but it must not crash on bad source.
+// The compile mode of a worker executable. One call at a time. The process is disposable, so a
+// compiler may leak, but it must not crash on invalid source.
 class CodeCompiler {
  public:
   virtual ~CodeCompiler() = default;
   // INVALID_ARGUMENT with the diagnostics as text when the source is wrong; UnknownEntry
-  // (unknown_entry.h) when it is right but lacks a kernel that was asked for; UNIMPLEMENTED for
-  // what this device kind cannot run.
+  // (unknown_entry.h) when a requested kernel is missing; UNIMPLEMENTED for what this device kind
+  // cannot run.
   virtual absl::StatusOr<CompiledCode> Compile(const std::string& target,
                                                const wire::Code& code) = 0;
 };

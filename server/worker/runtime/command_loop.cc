@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t kProtocolVersion = 2;
 constexpr absl::Duration kIdleHeartbeat = absl::Milliseconds(500);
-// As messages, most packets are smaller than this; a larger one takes more.
+// Memory of most commands in parsed form; larger ones allocate more.
 constexpr size_t kCommandBytes = 64 << 10;
 
 int NumDescriptors(const wire::Command& command) {
@@ -36,8 +36,8 @@ int NumDescriptors(const wire::Command& command) {
   }
 }
 
-// Commands without a reply: tasks that need what failed here fail by themselves and tell the
-// daemon.
+// Logs failures of commands without a reply: tasks that depend on them fail and report the error to
+// the daemon.
 void LogFailure(const char* what, const absl::Status& status) {
   if (!status.ok())
     std::fprintf(stderr, "stride worker: %s: %s\n", what, status.ToString().c_str());
@@ -49,7 +49,7 @@ CommandLoop::CommandLoop(wire::Channel* channel, std::unique_ptr<Device> device)
     : channel_(channel), events_(channel), device_(std::move(device)) {}
 
 int CommandLoop::Run() {
-  // Each command lies where the last one lay: a packet of tasks allocates nothing.
+  // All commands reuse the same memory: a packet of tasks allocates nothing.
   auto memory = std::make_unique<char[]>(kCommandBytes);
   google::protobuf::ArenaOptions options;
   options.initial_block = memory.get();
@@ -103,7 +103,7 @@ absl::Status CommandLoop::Start(const wire::Start& start, std::vector<UniqueFd> 
   environment.owns_standard_output = true;
   try {
     return device_->Start(environment);
-  } catch (const std::system_error& error) {  // a thread of its own that the machine does not give
+  } catch (const std::system_error& error) {  // the machine refuses the device a thread
     return ThreadError(error.code().value());
   }
 }

@@ -12,14 +12,14 @@
 
 namespace stride::worker {
 
-// The serving side of a worker: reads commands and drives the device with them, on the calling
-// thread. The heartbeat of the status page moves with each turn, twice a second when idle.
+// The serving side of a worker: reads commands and passes them to the device, on the calling
+// thread. The heartbeat of the status page is incremented with each turn, twice a second when idle.
 class CommandLoop {
  public:
   CommandLoop(wire::Channel* channel, std::unique_ptr<Device> device);
 
   // Returns the process's exit code: 0 after Shutdown or when the daemon is gone, 1 when the device
-  // would not start, 2 when a command made no sense.
+  // did not start, 2 when a command was invalid.
   int Run();
 
  private:

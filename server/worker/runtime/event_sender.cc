@@ -12,8 +12,8 @@
 namespace stride::worker {
 namespace {
 
-// Well under wire::kMaxPacketBytes: one more result of the greatest length (wire::kMaxStatusText)
-// still fits.
+// Well under wire::kMaxPacketBytes: one more result of maximal length (wire::kMaxStatusText) still
+// fits.
 constexpr size_t kPacketBudget = 64 << 10;
 constexpr int kMaxCopiesInPacket = 4096;
 
@@ -58,7 +58,7 @@ void EventSender::Printed(uint64_t sequence, const PrintedText& printed) {
     event.mutable_printed()->set_sequence(sequence);
     absl::string_view piece = rest.substr(0, kMaxPrintedPiece);
     const size_t line_end = piece.rfind('\n');
-    // Whole lines, so that the daemon can count those that it drops.
+    // Send whole lines, so that the daemon can count the ones that it drops.
     if (piece.size() < rest.size() && line_end != absl::string_view::npos)
       piece = piece.substr(0, line_end + 1);
     event.mutable_printed()->set_text(piece.data(), piece.size());
@@ -74,8 +74,8 @@ void EventSender::Fatal(uint64_t sequence, const absl::Status& status, bool cont
   event.mutable_fatal()->set_sequence(sequence);
   *event.mutable_fatal()->mutable_status() = wire::FromStatus(status);
   {
-    // What was completed before must be told before; a sender that is stuck must not keep the
-    // report back.
+    // Earlier completions must be reported first, but a blocked sender must not hold up this
+    // report.
     absl::MutexLock lock(&mutex_);
     Await(mutex_,
           absl::Condition(
@@ -96,7 +96,7 @@ void EventSender::Send(const wire::Event& event, absl::Span<const int> descripto
 }
 
 void EventSender::Flush() {
-  if (flushing_) return;  // the thread that is sending takes these along
+  if (flushing_) return;  // the sending thread also sends these
   flushing_ = true;
   wire::Event event;
   while (TakeCancelled(&event) || TakeTasks(&event) || TakeCopies(&event)) {

@@ -13,10 +13,11 @@
 
 namespace stride::worker {
 
-// Sends events to the daemon. A completion that finds the socket idle leaves at once, on the thread
-// that brought it, unless more are said to follow; those that come while it is being sent leave
-// together in the next packets.
-// Thread-safe. When the daemon is gone the process exits: nobody is left to work for.
+// Sends events to the daemon. If no send is in progress, a completion is sent at once on the
+// reporting thread, unless more are announced. Completions that arrive during a send go into the
+// next packets.
+//
+// Thread-safe. When the daemon is gone the process exits, since it has no other work.
 class EventSender : public Completions {
  public:
   // `channel` must outlive the sender.
@@ -26,17 +27,17 @@ class EventSender : public Completions {
                 bool more) override;
   void TasksCancelled(uint64_t sequence, bool taken) override;
   void CopyDone(uint64_t id, const absl::Status& status) override;
-  // Blocks while the daemon reads.
+  // Blocks until the daemon has read the text.
   void Printed(uint64_t sequence, const PrintedText& printed) override;
   [[noreturn]] void Fatal(uint64_t sequence, const absl::Status& status,
                           bool context_lost) override;
 
-  // Any other event; keeps no order with completions.
+  // Sends any other event; not ordered with completions.
   void Send(const wire::Event& event, absl::Span<const int> descriptors = {});
 
  private:
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The oldest of them, before any task that was done later.
+  // The oldest answer to a Cancel, which precedes any task that completed later.
   bool TakeCancelled(wire::Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves as many completions as a packet holds into `event`; false when there are none.
   bool TakeTasks(wire::Event* event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -47,7 +48,7 @@ class EventSender : public Completions {
   std::deque<wire::TasksCancelled> cancelled_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::TaskResult> tasks_ ABSL_GUARDED_BY(mutex_);
   std::vector<wire::CopiesDone> copies_
-      ABSL_GUARDED_BY(mutex_);  // neighbours of one status are merged
+      ABSL_GUARDED_BY(mutex_);  // neighbours with status OK are merged
   bool flushing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

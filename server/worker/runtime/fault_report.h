@@ -5,19 +5,19 @@
 
 namespace stride::worker {
 
-// The last words of a worker that caught a fault signal. Everything here is async-signal-safe: no
+// The last report of a worker that caught a fault signal. Everything here is async-signal-safe: no
 // allocation, no lock, no protobuf library; the message (wire.Event.fatal) is written byte by byte.
 
-// Where reports go; set once, before the first command.
+// The socket for reports; set once, before the first command.
 void SetFaultSocket(int fd);
-// False in a process without a daemon, such as a device's test: then a fault ends it by its signal.
+// False in a process without a daemon, such as a device's test: a fault then ends it by its signal.
 bool HasFaultSocket();
 
-// Tells the daemon and ends the process with code 1. `code` is an absl::StatusCode; `text` is cut
-// at 1,000 bytes and bytes that are not ASCII become '?'.
+// Reports to the daemon and ends the process with code 1. `code` is an absl::StatusCode; `text` is
+// cut at 1,000 bytes, and bytes that are not ASCII become '?'.
 [[noreturn]] void ReportFaultAndExit(uint64_t sequence, int code, const char* text, size_t size);
 
-// Text in a fixed buffer; what does not fit is dropped.
+// Text in a fixed buffer; longer text is cut.
 class SignalSafeText {
  public:
   SignalSafeText& operator<<(const char* text);

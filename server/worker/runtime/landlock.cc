@@ -48,7 +48,7 @@ absl::Status AddPath(int ruleset, const std::string& path, uint64_t allowed) {
   UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat info = {};
   if (!fd.valid() || fstat(fd.get(), &info) != 0) return absl::OkStatus();  // not there
-  // A file takes no folder's rights.
+  // Folder rights are invalid for files.
   if (!S_ISDIR(info.st_mode))
     allowed &= kExecute | kWriteFile | kReadFile | kTruncate | kDeviceIoctl;
   PathBeneath rule{allowed, fd.get()};
@@ -62,7 +62,7 @@ absl::StatusOr<int> RestrictFiles(const LandlockPaths& paths) {
   const long version = syscall(kCreateRuleset, nullptr, 0, kAskVersion);
   if (version < 1) return absl::ErrnoToStatus(errno, "the kernel offers no Landlock");
   RulesetAttributes attributes = AttributesFor(static_cast<int>(version));
-  // Older kernels take a larger structure as long as what they do not know in it is zero.
+  // Older kernels accept a larger structure if its unknown part is zero.
   UniqueFd ruleset(static_cast<int>(syscall(kCreateRuleset, &attributes, sizeof(attributes), 0)));
   if (!ruleset.valid()) return absl::ErrnoToStatus(errno, "making a Landlock ruleset");
   const uint64_t handled = attributes.handled_files;

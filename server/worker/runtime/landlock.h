@@ -8,15 +8,15 @@
 namespace stride::worker {
 
 struct LandlockPaths {
-  // Files and folders with all below them. What does not exist is passed over.
+  // Files, and folders with their content. Absent paths are skipped.
   std::vector<std::string> read_only;
-  std::vector<std::string> read_write;  // existing files and devices; nothing new may be made
+  std::vector<std::string> read_write;  // existing files and devices; new ones cannot be created
 };
 
-// From now on this thread, and those it starts, open only these paths, and (with newer kernels)
-// bind and connect no TCP socket, reach no abstract Unix socket and signal no process outside.
-// Returns the version of Landlock that was used. Needs no_new_privs. Library-free: raw system
-// calls, with the kernel's constants of every version.
+// From now on this thread, and threads that it starts, open only these paths. With newer kernels
+// they also cannot bind or connect TCP sockets, reach abstract Unix sockets, or signal other
+// processes. Returns the version of Landlock in use. Requires no_new_privs. Uses raw system calls
+// and no library, with the kernel's constants of each version.
 absl::StatusOr<int> RestrictFiles(const LandlockPaths& paths);
 
 }  // namespace stride::worker

@@ -8,14 +8,14 @@
 
 namespace stride::worker {
 
-// Bounds how fast the kernels of a worker print, so that a flood costs the daemon no more than the
-// text of a few tasks a second. Not thread-safe.
+// Limits the rate of printed text of a worker's kernels, so that a flood costs the daemon no more
+// than the text of a few tasks per second. Not thread-safe.
 class PrintBudget {
  public:
   static constexpr size_t kBytesPerSecond = 8 << 20;
-  static constexpr size_t kMostBytes = 8 << 20;  // saved up while nothing is printed
+  static constexpr size_t kMostBytes = 8 << 20;  // most bytes saved up while nothing is printed
 
-  // Cuts the text to what may be sent at this time, which is charged.
+  // Cuts the text to the part that may be sent now, and charges that part.
   void Take(PrintedText* printed, SteadyTime now);
 
  private:

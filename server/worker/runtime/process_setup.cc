@@ -16,7 +16,7 @@
 namespace stride::worker {
 namespace {
 
-// Of 1000, which is "always first"; the daemon's own is 0 unless its unit says otherwise.
+// Out of 1000, which means "always first"; the daemon's own score is 0 unless its unit changes it.
 constexpr char kOomScore[] = "800";
 
 void SetLimit(__rlimit_resource resource, rlim_t soft, rlim_t hard) {
@@ -30,14 +30,14 @@ void HardenProcess() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   SetLimit(RLIMIT_CORE, 0, 0);
-  // A process may always raise its own; where /proc is missing it stays as it is.
+  // A process may always raise its own score; without /proc it stays unchanged.
   int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (fd >= 0) {
     (void)!write(fd, kOomScore, sizeof(kOomScore) - 1);
     close(fd);
   }
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a write over the limit fails instead
+  signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit fails instead
   signal(SIGINT, SIG_IGN);
 }
 
@@ -55,7 +55,7 @@ void AllowProcessorTime(absl::Duration time) {
 void ExitWhenPeerGoes(int socket) {
   absl::StatusOr<std::thread> watcher = StartThread([socket] {
     for (;;) {
-      pollfd entry{socket, 0, 0};  // POLLHUP is always told
+      pollfd entry{socket, 0, 0};  // POLLHUP is always reported
       if (poll(&entry, 1, -1) > 0) _exit(0);
     }
   });

@@ -6,9 +6,9 @@
 
 namespace stride::worker {
 
-// A value that signal handlers need in a process whose other code may write anywhere: alone on a
-// page that can be written only while it is set. It has static storage. One thread calls Set,
-// before that other code runs.
+// A value that signal handlers need in a process whose other code may write anywhere. It is alone
+// on a page that is writable only during Set. It has static storage. One thread calls Set, before
+// the other code runs.
 template <typename T>
 class ProtectedValue {
  public:

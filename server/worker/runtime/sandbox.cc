@@ -24,14 +24,15 @@ namespace stride::worker {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
-constexpr bool kSanitized = true;  // their runtimes have threads, files and terabytes of their own
+// sanitizer runtimes need threads, files and terabytes of their own
+constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
 
-// Pinned staging needs none of it: the driver pins by itself. Measured to be enough.
+// Enough by measurement. Pinned staging does not count: the driver pins it by itself.
 constexpr rlim_t kLockedBytes = 64 << 10;
-// Threads of this process; counted alone only in a user namespace of its own.
+// Threads of this process alone, in its own user namespace; otherwise the kernel counts per user.
 constexpr rlim_t kMaxThreads = 4096;
 constexpr int kPrSetMdwe = 65, kMdweRefuseExecGain = 1;
 
@@ -39,10 +40,12 @@ bool in_sandbox = false;
 
 absl::Status Errno(const char* what) { return absl::ErrnoToStatus(errno, what); }
 
-// What a user namespace of its own gave back, and what a program that is executed could be given.
+// Drops the capabilities that the new user namespace granted, and those that an executed program
+// could gain.
 absl::Status DropCapabilities() {
   for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; ++capability) {
-    // Without the right to it the daemon's own bound holds, which administrators set.
+    // Without the right to drop it, the daemon's own bound, set by an administrator, stays in
+    // force.
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno != EPERM)
       return Errno("bounding capabilities");
   }
@@ -52,14 +55,15 @@ absl::Status DropCapabilities() {
   return absl::OkStatus();
 }
 
-// No interface, not even loopback; no System V memory; no name of the host. Ids stay unmapped in
-// the user namespace: nothing needs them, and the kernel judges files by the true ones.
+// Removes all network interfaces, even loopback, System V memory and the host name. Ids stay
+// unmapped in the user namespace: no code needs them, and the kernel checks file access by the real
+// ones.
 absl::Status EnterNamespaces(bool* own_user_namespace) {
   constexpr int kWanted = CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
   *own_user_namespace = unshare(kWanted | CLONE_NEWUSER) == 0;
   if (*own_user_namespace) return absl::OkStatus();
   int error = errno;
-  // A container may forbid user namespaces to a daemon that has the right to the others.
+  // A container may forbid user namespaces to a daemon with the right to the others.
   if (unshare(kWanted) == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(error, "unshare");
 }
@@ -67,7 +71,7 @@ absl::Status EnterNamespaces(bool* own_user_namespace) {
 absl::Status SetLimit(__rlimit_resource resource, rlim_t value) {
   rlimit limit;
   if (getrlimit(resource, &limit) != 0) return Errno("reading a limit");
-  // Nobody may raise what is lower already.
+  // A lower limit cannot be raised.
   if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < value) value = limit.rlim_max;
   limit = {value, value};
   if (setrlimit(resource, &limit) != 0) return Errno("setting a limit");
@@ -87,7 +91,7 @@ absl::Status SetLimits(const SandboxNeeds& needs, bool own_user_namespace) {
 absl::Status InstallFilter(const SandboxNeeds& needs) {
   bool sealed = needs.syscalls == SyscallSet::kSealed || needs.syscalls == SyscallSet::kCompiler;
   if (sealed) AnswerTrappedCalls();
-  // Libraries that try what they could do without are told that they may not.
+  // Libraries that try optional calls get EPERM.
   return MakeFilter(needs.syscalls, sealed ? SECCOMP_RET_TRAP : SECCOMP_RET_ERRNO | EPERM)
       .Install();
 }
@@ -146,14 +150,14 @@ std::vector<wire::SandboxLayer> EnterSandbox(SandboxMode mode, const SandboxNeed
                  ? absl::OkStatus()
                  : Errno("the kernel does not offer it"),
              false, false);
-  // Neither another worker of the same user nor a core file may read its memory. Last of what asks
-  // /proc/self, which is root's afterwards.
+  // Neither another worker of the same user nor a core file may read its memory. This layer comes
+  // after all that read /proc/self, which belongs to root afterwards.
   report.Add("undumpable",
              prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? absl::OkStatus() : Errno("prctl"), true,
              false);
-  // A change of credentials, such as the user namespace, forgets it.
+  // A change of credentials, such as the user namespace, clears it.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  // Without this one the others keep little: a system call is a short way to another process.
+  // The other layers are weak without this one: a system call can reach another process.
   report.Add("system calls", InstallFilter(needs), true, true);
   in_sandbox = true;
   return report.Take();

@@ -10,34 +10,34 @@
 
 namespace stride::worker {
 
-// What the daemon asks for, on the command line: --sandbox=off|try|require.
+// The value of --sandbox=off|try|require, which the daemon passes.
 enum class SandboxMode {
   kOff,      // for debuggers and sanitizers
-  kTry,      // every layer that the kernel gives; the system call filter in any case
-  kRequire,  // all of them but W^X, which needs Linux 6.3
+  kTry,      // every layer that the kernel supports; always the system call filter
+  kRequire,  // all layers except W^X, which needs Linux 6.3
 };
 
-// What a device kind cannot do without, in one of its modes.
+// Requirements of a device kind in one of its modes.
 struct SandboxNeeds {
   LandlockPaths paths;
   SyscallSet syscalls = SyscallSet::kDriver;
-  // Private writable memory. 0: not limited. (RLIMIT_AS would break CUDA, which reserves addresses
-  // by the terabyte.)
+  // Limit of private writable memory; 0: none. (RLIMIT_AS would break CUDA, which reserves
+  // terabytes of addresses.)
   uint64_t memory_bytes = 0;
   uint64_t file_bytes = 0;  // largest file it may write: a memory file, since no other is writable
   int num_descriptors = 64;
 };
 
-// Folders of the system's shared libraries and the loader's own files; to be put into
-// SandboxNeeds::paths by kinds that open libraries after their start.
+// Folders of the system's shared libraries, and the loader's own files: for the SandboxNeeds::paths
+// of kinds that open libraries after their start.
 std::vector<std::string> LibraryFolders();
 
-// Puts this process, which must have one thread, into the sandbox: called first thing in main.
-// Returns the layers with what became of each. Ends the process, with a line on standard error,
-// where the mode's promise cannot be kept. In a build with sanitizers every layer is off.
+// Confines this process, which must have one thread; call it first in main. Returns the layers with
+// their state. Ends the process, with a line on standard error, when the mode's guarantee cannot be
+// met. In a build with sanitizers every layer is off.
 std::vector<wire::SandboxLayer> EnterSandbox(SandboxMode mode, const SandboxNeeds& needs);
 
-// Whether EnterSandbox has set a system call filter.
+// Whether EnterSandbox has installed a system call filter.
 bool InSandbox();
 
 }  // namespace stride::worker

@@ -26,7 +26,7 @@ sock_filter Load(size_t offset) {
 
 sock_filter Return(uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
 
-// Goes on when equal, else skips `skip` instructions.
+// Continues when equal, else skips `skip` instructions.
 sock_filter UnlessEqual(uint32_t value, size_t skip) {
   return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, static_cast<uint8_t>(skip));
 }
@@ -49,8 +49,8 @@ std::vector<sock_filter> SeccompFilter::Program() const {
       Load(offsetof(seccomp_data, nr)),
   };
   for (const Rule& rule : rules_) {
-    size_t size = rule.checks.size() * 3 + 1;  // after the comparison of the call's number
-    if (!rule.checks.empty()) ++size;          // the number is loaded again for the next rule
+    size_t size = rule.checks.size() * 3 + 1;  // size after the comparison of the call's number
+    if (!rule.checks.empty()) ++size;          // reload the number for the next rule
     program.push_back(UnlessEqual(static_cast<uint32_t>(rule.call), size));
     size_t left = size;
     for (const Check& check : rule.checks) {

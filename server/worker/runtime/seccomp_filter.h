@@ -9,8 +9,8 @@
 
 namespace stride::worker {
 
-// A system call filter as a list of rules, made into the kernel's BPF. A call that no rule takes
-// meets the default action; one of a foreign architecture (32-bit, x32) kills the process.
+// A system call filter as a list of rules, compiled to the kernel's BPF. A call that no rule
+// matches gets the default action; one of a foreign architecture (32-bit, x32) kills the process.
 class SeccompFilter {
  public:
   // One condition on the low 32 bits of an argument: (argument & mask) == value.
@@ -23,12 +23,12 @@ class SeccompFilter {
   // `otherwise` such as SECCOMP_RET_TRAP.
   explicit SeccompFilter(uint32_t otherwise) : otherwise_(otherwise) {}
 
-  // Takes the call when every check holds; else the rules after it are looked at.
+  // Allows the call when every check holds; otherwise later rules apply.
   void Allow(int call, std::vector<Check> checks = {});
   // The call fails with this errno.
   void Fail(int call, int error);
 
-  // For this process with all its threads, for ever. Needs no_new_privs.
+  // Installs the filter permanently in all threads of this process. Needs no_new_privs.
   absl::Status Install() const;
 
   // For tests.

@@ -23,7 +23,7 @@ constexpr uint32_t kDupCloexec = 1030;      // F_DUPFD_CLOEXEC
 constexpr int kClone3 = 435, kFutexWaitv = 449, kCloseRange = 436, kFaccessat2 = 439;
 
 constexpr int kSealedCalls[] = {
-    // descriptors that it has
+    // open descriptors
     SYS_read,
     SYS_write,
     SYS_readv,
@@ -54,9 +54,9 @@ constexpr int kSealedCalls[] = {
     SYS_sched_yield,
     SYS_sched_getaffinity,
     SYS_restart_syscall,
-    // out of a handler that it has
+    // return from an installed handler
     SYS_rt_sigreturn,
-    // time and itself
+    // time, and the process itself
     SYS_clock_gettime,
     SYS_clock_getres,
     SYS_clock_nanosleep,
@@ -81,7 +81,7 @@ constexpr int kSealedCalls[] = {
 #endif
 };
 
-// Calls that start and end threads, or leave state of a thread for its next task.
+// Calls that start and end threads, or leave thread state for the next task.
 constexpr int kThreadCalls[] = {
     SYS_set_robust_list, SYS_get_robust_list, SYS_rseq, SYS_set_tid_address, SYS_exit,
     SYS_rt_sigprocmask,  SYS_sigaltstack,
@@ -169,36 +169,37 @@ constexpr int kDriverCalls[] = {
     SYS_sched_setparam, SYS_setpriority,   SYS_fallocate, SYS_sched_getattr, SYS_ioprio_get,
 };
 
-// Calls whose arguments decide; the same in every set.
+// Calls that depend on their arguments; the same in each set.
 void AllowChecked(SeccompFilter& filter) {
-  // Only abort() sends a signal. A kernel might stop its process, or leave signals pending.
+  // Only abort() sends a signal. A kernel could otherwise stop its process or leave signals
+  // pending.
   filter.Allow(SYS_tgkill, {{0, kAll, static_cast<uint32_t>(getpid())}, {2, kAll, SIGABRT}});
-  // Reading its own limits: no new value is given.
+  // Reading its own limits: the new value is null.
   filter.Allow(SYS_prlimit64, {{0, kAll, 0}, {2, kAll, 0}});
 }
 
 // Calls of every set but kSealed.
 void AllowThreads(SeccompFilter& filter) {
   for (int call : kThreadCalls) filter.Allow(call);
-  // Threads, no processes. The flags of clone3 lie in memory, where they cannot be looked at: the
-  // C library falls back to clone.
+  // Threads, no processes. The filter cannot read the flags of clone3, which are in memory, so it
+  // fails and the C library falls back to clone.
   filter.Allow(SYS_clone, {{0, CLONE_THREAD, CLONE_THREAD}});
   filter.Fail(kClone3, ENOSYS);
   const auto self = static_cast<uint32_t>(getpid());
   filter.Allow(SYS_tgkill, {{0, kAll, self}});
   filter.Allow(SYS_kill, {{0, kAll, self}});
-  // A compiler moves its processor time's.
+  // A compiler sets its own limit of processor time.
   filter.Allow(SYS_prlimit64, {{0, kAll, 0}, {1, kAll, RLIMIT_CPU}});
 }
 
-// What kFiles has whole.
+// Checked calls of the sealed set; kFiles allows them without checks.
 void AllowSealedChecked(SeccompFilter& filter) {
-  // Code comes from files alone, and shared memory from descriptors alone: the first so that
-  // nothing that is written can run, the second so that the limit on private memory holds.
+  // No executable memory except from files, so that no written data can run. No shared memory
+  // except from descriptors, so that the limit on private memory holds.
   filter.Allow(SYS_mmap, {{2, PROT_EXEC, 0}, {3, MAP_SHARED, 0}});
   filter.Allow(SYS_mmap, {{3, MAP_ANONYMOUS, 0}});
   filter.Allow(SYS_mprotect, {{2, PROT_EXEC, 0}});
-  // Not F_SETOWN, which would send signals to others.
+  // Not F_SETOWN, which would send signals to other processes.
   for (uint32_t command : {static_cast<uint32_t>(F_GETFD), static_cast<uint32_t>(F_SETFD),
                            static_cast<uint32_t>(F_GETFL), kDupCloexec, kGetSeals}) {
     filter.Allow(SYS_fcntl, {{1, kAll, command}});
@@ -225,13 +226,13 @@ SeccompFilter MakeFilter(SyscallSet set, uint32_t otherwise) {
   AllowThreads(filter);
   for (int call : kFileCalls) filter.Allow(call);
   if (set == SyscallSet::kFiles) {
-    // A second filter may follow, and nothing but that.
+    // Allows a second filter to follow, but no other change.
     filter.Allow(SYS_seccomp);
     return filter;
   }
   for (int call : kDriverCalls) filter.Allow(call);
-  // cuInit makes links below /dev/char that are there already, and gives up at any other answer
-  // than that (seen on driver 580).
+  // cuInit creates links below /dev/char that exist already, and fails on any error but EEXIST
+  // (seen on driver 580).
   filter.Fail(SYS_symlinkat, EEXIST);
   filter.Fail(SYS_unlinkat, ENOENT);
 #if defined(__x86_64__)

@@ -4,23 +4,23 @@
 
 namespace stride::worker {
 
-// What a process may ask of the kernel. In none of them: a new program or process, another
-// process's memory, another signal's target than itself, mounts, keys, BPF, io_uring, userfaultfd,
-// performance counters, or a socket of any network.
+// System calls that a process may make. None of the sets allows a new program or process, another
+// process's memory, signals to other processes, mounts, keys, BPF, io_uring, userfaultfd,
+// performance counters, or network sockets.
 enum class SyscallSet {
   // Memory, and descriptors that the process has or receives, for its existing threads. The process
-  // opens nothing and starts nothing. Changes that a task makes to a thread or the process, other
-  // than to its memory, end with the task.
+  // opens nothing and starts nothing. A task's changes to a thread or the process, other than to
+  // its memory, do not outlive the task.
   kSealed,
-  // And threads, memory files of its own making, and handlers for its own signals.
+  // kSealed, and threads, new memory files, and handlers for its own signals.
   kCompiler,
-  // And files, by path: Landlock tells which.
+  // kCompiler, and files by path, restricted by Landlock.
   kFiles,
-  // And what a device driver needs: ioctl, local and netlink sockets, NUMA.
+  // kFiles, and calls of a device driver: ioctl, local and netlink sockets, NUMA.
   kDriver,
 };
 
-// What is not in the set meets `otherwise`.
+// Calls outside the set get the action `otherwise`.
 SeccompFilter MakeFilter(SyscallSet set, uint32_t otherwise);
 
 }  // namespace stride::worker

@@ -18,7 +18,7 @@ namespace {
 
 constinit ProtectedValue<void (*)(int)> judge_call(nullptr);
 
-// The call as the thread made it, and where its result goes.
+// A trapped system call: its arguments in the thread's registers, and the place of its result.
 class TrappedCall {
  public:
   explicit TrappedCall(void* context)
@@ -40,8 +40,8 @@ class TrappedCall {
   mcontext_t& registers_;
 };
 
-// The N of /proc/self/fd/N, with any number of ./ and / before it (see cpu/kernel/module.cc); -1:
-// another path.
+// The N of /proc/self/fd/N, with any number of ./ and / before it (see cpucuda/runtime/module.cc);
+// -1: another path.
 int OwnDescriptor(const char* path) {
   constexpr char kFolder[] = "/proc/self/fd/";
   constexpr size_t kLength = sizeof(kFolder) - 1;
@@ -70,7 +70,7 @@ int64_t State(int folder, const char* path, void* state, bool of_descriptor) {
   return Result(syscall(SYS_fstat, fd, state));
 }
 
-// False: it is none of those that are answered.
+// False: the call is not one of those emulated here.
 bool Answer(int call, TrappedCall& trapped) {
   switch (call) {
     case SYS_openat:
@@ -110,7 +110,8 @@ void AnswerTrappedCalls(void (*judge)(int call)) {
   judge_call.Set(judge);
   struct sigaction action = {};
   action.sa_sigaction = OnTrap;
-  // Not deferred: a handler of another signal may meet it too, and a fault inside must be told.
+  // SA_NODEFER: a handler of another signal may make such a call too, and a fault inside must be
+  // reported.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);
   sigaction(SIGSYS, &action, nullptr);

@@ -33,7 +33,7 @@ struct Arguments {
   WorkerMode mode = WorkerMode::kList;
   int fd = -1;
   SandboxMode sandbox = SandboxMode::kOff;
-  uint64_t memory_bytes = 0;  // of one compilation; 0: what the kind takes
+  uint64_t memory_bytes = 0;  // limit of one compilation; 0: the kind's default
   absl::Duration processor_time = absl::Minutes(5);
 };
 
@@ -91,7 +91,7 @@ int Serve(wire::Channel* channel, const DeviceKind& kind) {
   SetFaultSocket(channel->fd());
   CommandLoop loop(channel, kind.make_device());
   int code = loop.Run();
-  // No destructor of a device, a driver or a library runs: threads may still be in them.
+  // Skips the destructors of devices, drivers and libraries, since threads may still use them.
   std::fflush(nullptr);
   _exit(code);
 }

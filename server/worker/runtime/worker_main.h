@@ -12,17 +12,17 @@ namespace stride::worker {
 
 enum class WorkerMode { kList, kServe, kCompile };
 
-// What a device kind brings; everything else of a worker executable is shared.
+// The part of a worker executable that depends on the device kind.
 struct DeviceKind {
   std::function<wire::DeviceList()> list;
   std::function<std::unique_ptr<Device>()> make_device;
   std::function<std::unique_ptr<CodeCompiler>()> make_compiler;
-  // Called before the sandbox is entered, and so before anything of the daemon's is read.
+  // Called before the sandbox is entered, and so before any input from the daemon is read.
   std::function<SandboxNeeds(WorkerMode)> needs;
 };
 
-// The whole main of a worker executable: parses the command line that worker.proto tells of and
-// enters the sandbox before all else. Returns the exit code.
+// The main function of a worker executable: parses the command line documented in worker.proto and
+// enters the sandbox before anything else. Returns the exit code.
 int WorkerMain(int argc, char** argv, const DeviceKind& kind);
 
 }  // namespace stride::worker

@@ -21,8 +21,8 @@ class AccumulateTest : public DeviceTest {
  protected:
   using Combine = std::function<Value(Value, Value)>;
 
-  // Against the same made here, element for element: values are exact in every grouping. `expected`
-  // is the result's type.
+  // Compared with the same accumulation on the host, element by element: values are exact in every
+  // grouping. `expected` is the result's type.
   void Expect(const std::string& function, const HostArray& input, int axis, const Combine& combine,
               DType expected, const Value* initial = nullptr) {
     auto result =
@@ -77,24 +77,24 @@ TEST_F(AccumulateTest, SumsEveryLength) {
   for (int64_t n : {1, 2, 63, 64, 65, 255, 256, 2047, 2048, 2049, 4096, 10000, 65537, 3000001}) {
     Expect("add", Small(DType::kInt32, {n}), 0, Add, DType::kInt64);
   }
-  // Enough chunks that they do not fit one step of anything.
+  // Enough chunks that they exceed one step at every level.
   Expect("add", Small(DType::kFloat64, {2, 1200000}), 1, Add, DType::kFloat64);
 }
 
-TEST_F(AccumulateTest, GoesAlongAnyAxisOfAnyLayout) {
+TEST_F(AccumulateTest, AccumulatesAlongAnyAxisOfAnyLayout) {
   for (int axis : {0, 1, 2}) {
     Expect("add", Small(DType::kInt64, {5, 70, 11}), axis, Add, DType::kInt64);
     Expect("add", Transposed(Small(DType::kFloat64, {5, 11, 70})), axis, Add, DType::kFloat64);
     Expect("maximum", Reversed(Small(DType::kInt16, {5, 70, 11}), axis), axis, Max, DType::kInt16);
     Expect("add", EverySecond(Small(DType::kUInt8, {5, 70, 22}), 2), axis, Add, DType::kUInt64);
   }
-  // Many rows: one each to the threads.
+  // Many rows: each thread processes one.
   Expect("add", Small(DType::kInt64, {300, 9001}), 0, Add, DType::kInt64);
   Expect("add", Small(DType::kInt64, {9001, 300}), 1, Add, DType::kInt64);
   Expect("add", Small(DType::kInt64, {70, 9001}), 1, Add, DType::kInt64);
 }
 
-TEST_F(AccumulateTest, CutsRowsThatLieSideBySide) {
+TEST_F(AccumulateTest, SplitsAdjacentRows) {
   const Value zero = 0;
   for (int64_t n : {64, 65, 127, 128, 129, 1000}) {
     for (int64_t rows : {511, 512, 777, 4096}) {
@@ -106,7 +106,7 @@ TEST_F(AccumulateTest, CutsRowsThatLieSideBySide) {
   Expect("add", Small(DType::kFloat32, {3, 300, 900}), 1, Add, DType::kFloat32, &zero);
   Expect("maximum", Reversed(Small(DType::kInt16, {900, 700}), 0), 0, Max, DType::kInt16);
   Expect("add", EverySecond(Small(DType::kUInt8, {500, 1400}), 1), 0, Add, DType::kUInt64);
-  // Too many rows to cut.
+  // Too many rows to split.
   Expect("add", Small(DType::kInt8, {66, 70000}), 0, Add, DType::kInt64);
 }
 
@@ -130,8 +130,8 @@ TEST_F(AccumulateTest, BeginsWithTheIdentity) {
   Expect("add", Small(DType::kFloat32, {3, 0}), 1, Add, DType::kFloat32, &zero);
 }
 
-TEST_F(AccumulateTest, TakesAnyBinaryFunction) {
-  // No grouping but from left to right is right.
+TEST_F(AccumulateTest, AcceptsAnyBinaryFunction) {
+  // Only the grouping from left to right is correct.
   Expect(
       "subtract", Small(DType::kFloat64, {5000}), 0, [](Value a, Value b) { return a - b; },
       DType::kFloat64);
@@ -144,7 +144,7 @@ TEST_F(AccumulateTest, TakesAnyBinaryFunction) {
       [](Value a, Value b) { return a != 0.0 || b != 0.0 ? 1.0 : 0.0; }, DType::kBool);
 }
 
-TEST_F(AccumulateTest, NaNWinsInMaximum) {
+TEST_F(AccumulateTest, NaNPropagatesInMaximum) {
   const double nan = std::nan("");
   auto result = harness().Compute(AccumulateOf("maximum", 0),
                                   {harness().Put(Make(DType::kFloat32, {10000}, [&](int64_t i) {
@@ -188,7 +188,7 @@ TEST_F(AccumulateTest, OperandsOutsideTheirArenaAreRefused) {
   EXPECT_TRUE(harness().Run(*task).ok());
 }
 
-TEST_F(AccumulateTest, RunsFromTheEndAndWithoutItsOwnElement) {
+TEST_F(AccumulateTest, ReverseAndExclusive) {
   for (auto [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
            {3, 1}, {2, 0}, {4, 9}, {3, 1000}, {2, 20000}, {9000, 3}}) {
     for (int form = 1; form < 8; ++form) {

@@ -11,7 +11,7 @@ class ArenaTest : public DeviceTest {};
 
 constexpr uint64_t kSize = 4 << 20;
 
-TEST_F(ArenaTest, FreshMemoryIsZero) {
+TEST_F(ArenaTest, NewMemoryIsZero) {
   ASSERT_TRUE(harness().CreateArena(10, kSize).ok());
   auto bytes = harness().Download(10, 0, kSize);
   ASSERT_TRUE(bytes.ok()) << bytes.status();
@@ -19,9 +19,9 @@ TEST_F(ArenaTest, FreshMemoryIsZero) {
   EXPECT_TRUE(harness().DropArena(10).ok());
 }
 
-// What arenas' cleanness between tenants rests on: fresh memory is zero also when this very process
-// has just filled it.
-TEST_F(ArenaTest, MemoryGivenBackComesBackAsZero) {
+// Isolation of tenants in arenas depends on this: new memory is zero even if this process has just
+// filled it.
+TEST_F(ArenaTest, ReusedMemoryIsZero) {
   constexpr uint64_t kLarge = 64 << 20;
   for (int round = 0; round < 4; ++round) {
     ASSERT_TRUE(harness().CreateArena(14, kLarge).ok());
@@ -33,7 +33,7 @@ TEST_F(ArenaTest, MemoryGivenBackComesBackAsZero) {
   }
 }
 
-TEST_F(ArenaTest, DescriptorIsTheMemory) {
+TEST_F(ArenaTest, DescriptorMapsTheMemory) {
   ASSERT_TRUE(harness().CreateArena(11, kSize).ok());
   // The same memory under a second number, by its descriptor, after the first mapping is gone.
   const std::string text = "kept by its descriptor";
@@ -47,8 +47,8 @@ TEST_F(ArenaTest, DescriptorIsTheMemory) {
   EXPECT_TRUE(harness().device().UnmapArena(12).ok());
 }
 
-// Inputs and results in host memory, that the device uses in place; a host-memory device has
-// nothing else.
+// Inputs and results in host memory that the device uses in place; a host-memory device has no
+// other memory.
 TEST_F(ArenaTest, HostMemoryIsUsedInPlace) {
   auto file = CreateMemoryFile("in-place", kSize);
   ASSERT_TRUE(file.ok());
@@ -80,7 +80,7 @@ TEST_F(ArenaTest, HostMemoryIsUsedInPlace) {
   const DeviceArray total{15, 128 << 10, Contiguous(DType::kFloat32, {})};
   ASSERT_TRUE(harness().Compute(sum, {{15, 4096, row}}, &total).ok());
   EXPECT_EQ(*reinterpret_cast<const float*>(map->data() + (128 << 10)), kCount * 0.5f);
-  // Beyond its end is refused, as of any arena.
+  // An offset beyond its end is refused, as in any arena.
   EXPECT_FALSE(harness().Compute(operation, {{15, kSize - 4096, row}}, &result).ok());
   EXPECT_TRUE(harness().device().UnmapArena(15).ok());
   EXPECT_FALSE(harness().Compute(operation, {{15, 4096, row}}, &result).ok());
@@ -95,7 +95,7 @@ TEST_F(ArenaTest, UnknownArenasAreRefused) {
   EXPECT_FALSE(harness().Run(task).ok());
 }
 
-TEST_F(ArenaTest, ImpossibleSizesAreRefusedAndTheDeviceGoesOn) {
+TEST_F(ArenaTest, ImpossibleSizesAreRefused) {
   EXPECT_FALSE(harness().CreateArena(13, uint64_t{1} << 52).ok());
   wire::Task task;
   task.mutable_zero_fill()->set_arena(Harness::kArena);

@@ -1,5 +1,5 @@
-// Operations without code of their own: results equal those of their own code to the bit.
-// Reductions of expressions are in computed_test.cc.
+// Operations without compiled code of their own: results equal those of compiled code bit for bit.
+// computed_test.cc has reductions of expressions.
 #include <cmath>
 #include <cstdlib>
 
@@ -57,7 +57,7 @@ class ByBlocksTest : public DeviceTest {
         << operation.ShortDebugString();
   }
 
-  // A reduction with its own code and without.
+  // A reduction with compiled code and without.
   void ExpectEqualReductions(const v1::Operation& operation,
                              const std::vector<DeviceArray>& inputs) {
     auto own = harness().Compute(operation, inputs);
@@ -91,7 +91,7 @@ class ByBlocksTest : public DeviceTest {
   }
 };
 
-TEST_F(ByBlocksTest, RandomExpressionsHaveTheBitsOfFusedLoops) {
+TEST_F(ByBlocksTest, RandomExpressionsAreBitIdenticalToFusedLoops) {
   testing::RandomExpressions random(48);
   // A CPU device's unit tests compare more (block_program_test.cc).
   const bool is_cpu = harness().subject().description.target().starts_with("cpu");
@@ -106,7 +106,7 @@ TEST_F(ByBlocksTest, RandomExpressionsHaveTheBitsOfFusedLoops) {
   }
 }
 
-// All operations and types, on one module.
+// All operations and types, with one module.
 TEST_F(ByBlocksTest, UfuncCases) {
   const char* given = std::getenv("STRIDE_TEST_CASES");
   auto cases =
@@ -181,7 +181,7 @@ TEST_F(ByBlocksTest, IndicesAndRandomNumbers) {
   }
 }
 
-TEST_F(ByBlocksTest, AnOutputMayBeAnInput) {
+TEST_F(ByBlocksTest, OutputMayBeAnInput) {
   const HostArray numbers = Numbers(DType::kFloat64, {5000});
   const DeviceArray array = harness().Put(numbers);
   v1::Operation operation = ExpressionOf("abs(a) + a * a", {"a"});
@@ -198,7 +198,7 @@ TEST_F(ByBlocksTest, AnOutputMayBeAnInput) {
   }
 }
 
-// More values than a device makes at once: of parts of one result, of some rows, of some columns.
+// More values than a device computes at once: for parts of one result, some rows, or some columns.
 TEST_F(ByBlocksTest, ReductionsOfManyValues) {
   using R = v1::Reduction;
   struct Shape {
@@ -243,8 +243,8 @@ TEST_F(ByBlocksTest, ReductionsOfEveryType) {
   }
 }
 
-// Tasks that come together may go to the device as one launch, with code of either tier.
-TEST_F(ByBlocksTest, TasksOfBothTiersTogether) {
+// Tasks of one packet may go to the device as one launch, with code of either tier.
+TEST_F(ByBlocksTest, BothTiersInOnePacket) {
   constexpr int kTasks = 40;
   DeviceArray array = harness().Put(Numbers(DType::kFloat64, {3000}));
   const HostArray numbers = harness().Get(array);

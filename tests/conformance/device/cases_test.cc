@@ -1,4 +1,4 @@
-// The accuracy that is promised of elementary functions, over the whole range of their types.
+// The documented accuracy of elementary functions, over the whole range of their types.
 #include <cstdlib>
 
 #include "tests/conformance/device/harness.h"
@@ -9,7 +9,7 @@ namespace {
 
 using testing::OpCase;
 
-// Elsewhere than where it was built when the program was carried to a machine with a GPU.
+// Not the build folder if the program was copied to a machine with a GPU.
 std::string CasesFolder() {
   const char* given = std::getenv("STRIDE_TEST_CASES");
   return given != nullptr ? given : STRIDE_CASES;

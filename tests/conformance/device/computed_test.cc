@@ -1,5 +1,5 @@
-// Reductions that compute their elements as they read them: the result equals to the bit that of an
-// array of these elements, which the same device makes and reduces.
+// Reductions that compute their elements while they read. The result is bit-identical to the
+// reduction of an array of these elements on the same device.
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +13,7 @@ namespace {
 using R = v1::Reduction;
 
 struct Case {
-  std::string expression;  // of a, b and c
+  std::string expression;  // over a, b and c
   std::vector<HostArray> operands;
   R::Function function = R::FUNCTION_SUM;
   std::vector<int32_t> axes;
@@ -49,7 +49,7 @@ class ComputedTest : public DeviceTest {
     return operation;
   }
 
-  // The elements as an array, and its reduction.
+  // Computes the elements as an array, and reduces it.
   absl::StatusOr<HostArray> Apart(const Case& one, const std::vector<DeviceArray>& operands) {
     v1::Operation expression;
     *expression.mutable_expression() = ExpressionOf(one);
@@ -68,7 +68,7 @@ class ComputedTest : public DeviceTest {
     return operation;
   }
 
-  // Without code of its own.
+  // Without compiled code of its own.
   void CompareByBlocks(const Case& one, const std::vector<DeviceArray>& operands,
                        const HostArray& expected) {
     const v1::Operation operation = Together(one);
@@ -110,7 +110,8 @@ class ComputedTest : public DeviceTest {
   }
 };
 
-// Fractions whose sums round, so that another order of combination has other bits; some are equal.
+// Fractions whose sums round, so that another order of combination gives other bits; some are
+// equal.
 HostArray Fractions(DType dtype, std::vector<int64_t> shape, int64_t seed) {
   return Make(dtype, std::move(shape), [dtype, seed](int64_t i) {
     const int64_t number = (i * 7919 + seed * 104729) % 1009;
@@ -234,7 +235,7 @@ TEST_F(ComputedTest, RandomLayoutsAndTypes) {
     const bool alike = pick(2) == 0;
     const DType dtype = types[pick(7)];
     for (int k = 0; k < 3; ++k) {
-      // One of them has the whole shape.
+      // One of the arrays has the whole shape.
       const auto layout = static_cast<Layout>(k == i % 3 ? pick(4) : pick(8));
       one.operands.push_back(Laid(alike ? dtype : types[pick(7)], shape, layout, i + k));
     }
@@ -251,7 +252,7 @@ TEST_F(ComputedTest, RandomLayoutsAndTypes) {
   }
 }
 
-TEST_F(ComputedTest, NothingAndOneElement) {
+TEST_F(ComputedTest, EmptyAndSingleElement) {
   for (const std::vector<int64_t>& shape :
        std::vector<std::vector<int64_t>>{{0}, {4, 0}, {0, 20}, {}, {1}, {1, 1}}) {
     for (R::Function function : {R::FUNCTION_SUM, R::FUNCTION_MEAN, R::FUNCTION_ALL}) {

@@ -24,7 +24,7 @@ class CopyTest : public DeviceTest {
   }
 };
 
-TEST_F(CopyTest, RoundTripsAtOddPlaces) {
+TEST_F(CopyTest, RoundTripsAtOddOffsets) {
   const std::string bytes = Noise((20 << 20) + 3);
   ASSERT_TRUE(harness().Upload(Harness::kArena, 1234567, bytes).ok());
   auto back = harness().Download(Harness::kArena, 1234567, bytes.size());
@@ -32,12 +32,12 @@ TEST_F(CopyTest, RoundTripsAtOddPlaces) {
   EXPECT_TRUE(*back == bytes) << "bytes changed on the way";
 }
 
-TEST_F(CopyTest, NothingIsAllowedAnywhereInside) {
+TEST_F(CopyTest, EmptyCopyIsAllowedAtAnyOffset) {
   EXPECT_TRUE(Copy(true, Harness::kArenaBytes, Harness::kStagingBytes, 0).ok());
   EXPECT_TRUE(Copy(false, 0, 0, 0).ok());
 }
 
-TEST_F(CopyTest, RangesOutsideAreRefused) {
+TEST_F(CopyTest, RangesOutsideTheArenaAreRefused) {
   for (bool to_device : {true, false}) {
     EXPECT_FALSE(Copy(to_device, Harness::kArenaBytes - 1, 0, 2).ok());
     EXPECT_FALSE(Copy(to_device, 0, Harness::kStagingBytes - 1, 2).ok());
@@ -47,7 +47,7 @@ TEST_F(CopyTest, RangesOutsideAreRefused) {
   }
 }
 
-TEST_F(CopyTest, ManyInBothDirectionsAllComplete) {
+TEST_F(CopyTest, ManyCopiesInBothDirectionsComplete) {
   constexpr int kCount = 2000;
   const int before = harness().recorder().num_copies();
   uint64_t last = 0;
@@ -65,7 +65,7 @@ TEST_F(CopyTest, ManyInBothDirectionsAllComplete) {
   EXPECT_EQ(harness().recorder().num_copies() - before, kCount);
 }
 
-TEST_F(CopyTest, ZeroFillTouchesItsRangeAlone) {
+TEST_F(CopyTest, ZeroFillChangesOnlyItsRange) {
   ASSERT_TRUE(harness().Upload(Harness::kArena, 0, std::string(4096, 'x')).ok());
   wire::Task task;
   task.mutable_zero_fill()->set_arena(Harness::kArena);

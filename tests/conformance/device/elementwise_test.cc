@@ -12,7 +12,7 @@ namespace {
 
 class ElementwiseTest : public DeviceTest {
  protected:
-  // The sum of two arrays against the same sum here, element for element. Values are small
+  // The sum of two arrays, compared with the host's sum element by element. Values are small
   // integers: exact in every dtype.
   void ExpectSum(const HostArray& left, const HostArray& right) {
     auto sum = harness().Compute(UfuncOf("add", 2), {harness().Put(left), harness().Put(right)});
@@ -44,7 +44,7 @@ TEST_F(ElementwiseTest, AddsEveryLengthAroundPowersOfTwo) {
   }
 }
 
-TEST_F(ElementwiseTest, TakesAnyStrides) {
+TEST_F(ElementwiseTest, AcceptsAnyStrides) {
   const HostArray plain = Counting(DType::kInt32, {6, 10});
   ExpectSum(plain, Reversed(Counting(DType::kInt32, {6, 10}, 7), 0));
   ExpectSum(plain, Reversed(Counting(DType::kInt32, {6, 10}, 7), 1));
@@ -56,8 +56,8 @@ TEST_F(ElementwiseTest, TakesAnyStrides) {
             EverySecond(Reversed(Counting(DType::kFloat64, {3, 5, 8}, 1), 2), 2));
 }
 
-// A GPU's threads take some elements one after another, across the ends of axes.
-TEST_F(ElementwiseTest, TakesStridesAlongAxesOfAnyExtent) {
+// A GPU's threads process several consecutive elements, across the ends of axes.
+TEST_F(ElementwiseTest, AcceptsStridesAlongAxesOfAnyExtent) {
   for (DType dtype : {DType::kInt8, DType::kFloat16, DType::kInt32, DType::kFloat64}) {
     for (int64_t last : {1, 2, 3, 5, 7, 13}) {
       for (int64_t middle : {1, 3, 6}) {
@@ -75,10 +75,11 @@ TEST_F(ElementwiseTest, TakesStridesAlongAxesOfAnyExtent) {
             Repeated(Counting(DType::kFloat32, {300, 3}, 5), {700, 300, 3}));
 }
 
-// Where both are needed they are computed together.
-TEST_F(ElementwiseTest, ASineAndACosineOfOneValueAreThoseOfEachAlone) {
+// If both are needed, they are computed together.
+TEST_F(ElementwiseTest, SinCosIsBitIdenticalToSinAndCos) {
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
-    // Over the whole range: fractions of a turn, and what takes many bits of pi to reduce.
+    // Over the whole range: fractions of a period, and arguments whose reduction needs many bits of
+    // pi.
     const DeviceArray x = harness().Put(Make(dtype, {20000}, [](int64_t i) {
       return Value((i % 2 == 0 ? 1 : -1) * (0.1 + 0.013 * static_cast<double>(i)) *
                    std::pow(10.0, static_cast<double>(i % 23 - 2)));
@@ -121,7 +122,7 @@ TEST_F(ElementwiseTest, WritesIntoAView) {
   }
 }
 
-TEST_F(ElementwiseTest, EmptyArraysAreNothingToDo) {
+TEST_F(ElementwiseTest, EmptyArraysAreAccepted) {
   ExpectSum(Counting(DType::kFloat32, {0}), Counting(DType::kFloat32, {0}));
   ExpectSum(Counting(DType::kFloat32, {3, 0, 2}), Counting(DType::kFloat32, {3, 0, 2}));
 }
@@ -147,7 +148,8 @@ TEST_F(ElementwiseTest, KeepsDenormalsAndExactDivision) {
   }
 }
 
-// Quotients of 64 bits, which no floating-point number holds: of arrays, and by one number for all.
+// Quotients of 64 bits, which no floating-point type represents: of two arrays, and by one number
+// for all elements.
 template <typename T>
 std::vector<T> Bits(const HostArray& array) {
   std::vector<T> values(array.buffer.size() / sizeof(T));
@@ -160,7 +162,7 @@ HostArray OfBits(DType dtype, const std::vector<T>& values) {
   array.buffer.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
   return array;
 }
-// By zero: zero.
+// Division by zero gives zero.
 template <typename T>
 T FloorQuotient(T a, T b) {
   if (b == 0) return 0;
@@ -254,7 +256,7 @@ TEST_F(ElementwiseTest, OperandsOutsideTheirArenaAreRefused) {
   bad = *task;
   bad.mutable_elementwise()->set_module(9999);
   EXPECT_FALSE(harness().Run(bad).ok());
-  // None of them hurt the device.
+  // None of them damaged the device.
   EXPECT_TRUE(harness().Run(*task).ok());
 }
 

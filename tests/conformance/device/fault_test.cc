@@ -14,15 +14,15 @@ namespace stride::conformance {
 namespace {
 
 constexpr int kStatusPageFd = 3, kFatalFd = 4;
-constexpr int kNoFault = 77;  // the child's exit code when nothing happened
+constexpr int kNoFault = 77;  // the child's exit code without a fault
 constexpr uint64_t kFaultingTask = 3;
 
-// An address that no device maps: what lies just beyond an arena may be mapped.
+// An address that no device maps; the memory just after an arena may be mapped.
 constexpr char kSource[] = R"(
 #include <assert.h>
 extern "C" __global__ void fault_address(int* p) { *(volatile int*)64 = 1; }
-extern "C" __global__ void fault_behind_product(int* p) { *(volatile int*)64 = 1; }
-extern "C" __global__ void fault_behind_short_products(int* p) { *(volatile int*)64 = 1; }
+extern "C" __global__ void fault_after_product(int* p) { *(volatile int*)64 = 1; }
+extern "C" __global__ void fault_after_short_products(int* p) { *(volatile int*)64 = 1; }
 extern "C" __global__ void fault_assert(int* p) { assert(p[0] == 12345); }
 extern "C" __global__ void fault_trap(int* p) { __trap(); }
 )";
@@ -56,7 +56,7 @@ absl::StatusOr<wire::Task> FaultingTask(Harness& harness, const std::string& kin
   return task;
 }
 
-// Of 640 on a side a GPU tells beside the stream, of 500 with the next.
+// A GPU reports products of side 640 outside the stream, and those of side 500 with the next task.
 absl::StatusOr<wire::Task> ProductTask(Harness& harness, int64_t side) {
   const DeviceArray ones =
       harness.Put(Make(DType::kFloat32, {side, side}, [](int64_t) { return Value(1); }));
@@ -64,13 +64,13 @@ absl::StatusOr<wire::Task> ProductTask(Harness& harness, int64_t side) {
   return harness.Prepare(MatmulOf(), {ones, ones}, nullptr, &output);
 }
 
-// Two tasks, one that faults, and one behind it: all enqueued without waiting, so that the device
-// meets the fault with more behind it. The last one's sequence.
+// Two tasks, a faulting one, and one after it, all enqueued without waiting: the fault occurs with
+// more tasks queued. Returns the last one's sequence.
 absl::StatusOr<uint64_t> SubmitOneByOne(Harness& harness, const std::string& kind) {
   absl::StatusOr<wire::Task> faulting = FaultingTask(harness, kind);
   if (!faulting.ok()) return faulting.status();
   const absl::StatusOr<wire::Task> before =
-      kind == "behind_product" ? ProductTask(harness, 640) : ZeroTask();
+      kind == "after_product" ? ProductTask(harness, 640) : ZeroTask();
   if (!before.ok()) return before.status();
   harness.Submit(*before);
   harness.Submit(*before);
@@ -78,8 +78,8 @@ absl::StatusOr<uint64_t> SubmitOneByOne(Harness& harness, const std::string& kin
   return harness.Submit(ZeroTask());
 }
 
-// The same behind products, in one packet.
-absl::StatusOr<uint64_t> SubmitBehindShortProducts(Harness& harness, const std::string& kind) {
+// The same after products, in one packet.
+absl::StatusOr<uint64_t> SubmitAfterShortProducts(Harness& harness, const std::string& kind) {
   absl::StatusOr<wire::Task> faulting = FaultingTask(harness, kind);
   if (!faulting.ok()) return faulting.status();
   const absl::StatusOr<wire::Task> product = ProductTask(harness, 500);
@@ -96,7 +96,7 @@ absl::StatusOr<wire::Task> ApplyTask(Harness& harness, const std::string& functi
   return task;
 }
 
-// Two and one that faults and one behind it, all of one kind and in one packet.
+// Two tasks, a faulting one and one after it, all of one kind and in one packet.
 absl::StatusOr<uint64_t> SubmitTogether(Harness& harness) {
   const DeviceArray array = harness.Put(Make(DType::kInt32, {1}, [](int64_t) { return Value(0); }));
   std::vector<wire::Task> packet;
@@ -115,10 +115,10 @@ absl::StatusOr<uint64_t> SubmitTogether(Harness& harness) {
   return harness.SubmitAll(packet);
 }
 
-// What the parent sees of the child.
+// The parent's observations of the child.
 struct Outcome {
   int wait_status = 0;
-  std::string fatal;  // what Fatal wrote
+  std::string fatal;  // the text that Fatal wrote
   uint32_t completed = 0, started = 0;
 };
 
@@ -131,7 +131,7 @@ Outcome RunChild(const std::string& kind) {
   const std::string argument = "--fault-child=" + kind;
   const pid_t child = fork();
   if (child == 0) {
-    // Above every number that they go to, so that neither overwrites the other.
+    // Above all target descriptor numbers, so that neither dup2 overwrites the other.
     const int high_page = fcntl(page, F_DUPFD, 100), high_pipe = fcntl(ends[1], F_DUPFD, 100);
     dup2(high_page, kStatusPageFd);
     dup2(high_pipe, kFatalFd);
@@ -178,7 +178,7 @@ class FaultTest : public DeviceTest {
     EXPECT_NE(outcome.fatal.find(cause), std::string::npos) << seen;
   }
 
-  // The kernel stops itself: the end of the process, or of the task alone.
+  // The kernel stops itself, which ends the process or only the task.
   void ExpectStop(const std::string& kind, const std::string& cause) {
     if (!harness().subject().survives_asserts) return Expect(kind, cause);
     auto task = FaultingTask(harness(), kind);
@@ -191,23 +191,23 @@ class FaultTest : public DeviceTest {
   }
 };
 
-TEST_F(FaultTest, IllegalAddressEndsTheProcessAndIsBlamedOnItsTask) {
+TEST_F(FaultTest, IllegalAddressEndsProcessAndNamesItsTask) {
   Expect("address", "illegal memory access");
 }
 
-TEST_F(FaultTest, OneBehindProductsIsBlamed) { Expect("behind_product", "illegal memory access"); }
-
-TEST_F(FaultTest, OneBehindShortProductsThatCameWithItIsBlamed) {
-  Expect("behind_short_products", "illegal memory access");
+TEST_F(FaultTest, FaultAfterProductsNamesItsTask) {
+  Expect("after_product", "illegal memory access");
 }
 
-TEST_F(FaultTest, OneOfSeveralThatCameTogetherIsBlamed) {
-  Expect("function", "illegal memory access");
+TEST_F(FaultTest, FaultAfterShortProductsInOnePacketNamesItsTask) {
+  Expect("after_short_products", "illegal memory access");
 }
 
-TEST_F(FaultTest, AssertIsBlamedOnItsTask) { ExpectStop("assert", "assert"); }
+TEST_F(FaultTest, FaultWithinOnePacketNamesItsTask) { Expect("function", "illegal memory access"); }
 
-TEST_F(FaultTest, TrapIsBlamedOnItsTask) { ExpectStop("trap", "trap"); }
+TEST_F(FaultTest, AssertNamesItsTask) { ExpectStop("assert", "assert"); }
+
+TEST_F(FaultTest, TrapNamesItsTask) { ExpectStop("trap", "trap"); }
 
 }  // namespace
 
@@ -219,15 +219,15 @@ int RunFaultChild(const std::string& kind) {
     std::fprintf(stderr, "child: %s\n", harness.status().ToString().c_str());
     return 3;
   }
-  auto last = kind == "function"                ? SubmitTogether(**harness)
-              : kind == "behind_short_products" ? SubmitBehindShortProducts(**harness, kind)
-                                                : SubmitOneByOne(**harness, kind);
+  auto last = kind == "function"               ? SubmitTogether(**harness)
+              : kind == "after_short_products" ? SubmitAfterShortProducts(**harness, kind)
+                                               : SubmitOneByOne(**harness, kind);
   if (!last.ok()) {
     std::fprintf(stderr, "child: %s\n", last.status().ToString().c_str());
     return 4;
   }
   const absl::Status status = (*harness)->recorder().AwaitTask(*last);
-  std::fprintf(stderr, "child: no fault; the task behind it: %s\n", status.ToString().c_str());
+  std::fprintf(stderr, "child: no fault; the task after it: %s\n", status.ToString().c_str());
   _exit(kNoFault);
 }
 

@@ -4,9 +4,8 @@
 
 #include "tests/conformance/device/harness.h"
 
-// Fourier transforms beside the sum that defines them, in extended precision. An error is measured
-// against the largest element: in units of the last place it grows with the logarithm of the
-// length.
+// Fourier transforms compared with the defining sum in extended precision. An error is relative to
+// the largest element: in units of the last place it grows with the logarithm of the length.
 namespace stride::conformance {
 namespace {
 
@@ -20,7 +19,7 @@ double Epsilon(DType dtype) {
              : std::numeric_limits<double>::epsilon();
 }
 
-// Numbers from -1 to 1 that look random and every dtype holds exactly.
+// Numbers from -1 to 1 that look random and that every dtype represents exactly.
 HostArray Random(DType dtype, std::vector<int64_t> shape, uint32_t seed) {
   return Make(dtype, std::move(shape), [=](int64_t i) {
     auto number = [&](uint32_t salt) {
@@ -52,7 +51,7 @@ Grid GridOf(const HostArray& array) {
   return grid;
 }
 
-// Cut, or continued with zeros, to `length` along an axis.
+// Truncated, or padded with zeros, to `length` along an axis.
 Grid Resized(const Grid& from, int axis, int64_t length) {
   Grid to{from.shape, {}};
   to.shape[axis] = length;
@@ -66,7 +65,7 @@ Grid Resized(const Grid& from, int axis, int64_t length) {
   return to;
 }
 
-// The sum itself.
+// The defining sum.
 Grid Transformed(const Grid& from, int axis, bool inverse) {
   Grid to = from;
   const int64_t n = from.shape[axis], stride = from.Stride(axis);
@@ -86,7 +85,7 @@ Grid Transformed(const Grid& from, int axis, bool inverse) {
 }
 
 // The second half of a real transform, which is not stored: the conjugate of the first, mirrored in
-// every other axis. Of one axis alone here.
+// every other axis. Only one axis here.
 Grid Completed(const Grid& half, int axis, int64_t n) {
   Grid whole = Resized(half, axis, n);
   const int64_t stride = half.Stride(axis);
@@ -147,7 +146,7 @@ class FftTest : public DeviceTest {
         << Name(got.info.dtype) << " of length " << length;
   }
 
-  // Along every axis named, beside the sum.
+  // Along every named axis, compared with the sum.
   void ExpectComplex(const HostArray& input, std::vector<int32_t> axes,
                      std::vector<int64_t> lengths, bool inverse) {
     Grid expected = GridOf(input);
@@ -162,7 +161,7 @@ class FftTest : public DeviceTest {
   }
 };
 
-// Powers, products, primes below and above what has a pass of its own.
+// Powers, products, and primes below and above the lengths with a pass of their own.
 constexpr int64_t kLengths[] = {1,  2,   3,   4,   5,   6,   7,   8,   9,   10,  11,  12,
                                 13, 15,  16,  17,  25,  30,  47,  49,  53,  60,  64,  81,
                                 97, 100, 127, 128, 180, 211, 243, 256, 343, 360, 509, 625};
@@ -190,7 +189,7 @@ TEST_F(FftTest, RealToComplex) {
 TEST_F(FftTest, ComplexToReal) {
   for (DType dtype : {DType::kComplex64, DType::kComplex128}) {
     for (int64_t n : kLengths) {
-      // What a transform of real numbers gives: the ends are real.
+      // Values of a real signal's transform: the ends are real.
       HostArray input = Random(dtype, {3, n / 2 + 1}, 4);
       for (int64_t i = 0; i < 3; ++i) {
         const int64_t first = i * (n / 2 + 1), last = first + n / 2;
@@ -205,9 +204,9 @@ TEST_F(FftTest, ComplexToReal) {
   }
 }
 
-// Some lines are transformed together. cuFFT chooses its kernels by the number of lines, and its
-// bits with them.
-TEST_F(FftTest, LinesTogetherHaveTheBitsOfEachAlone) {
+// Some lines are transformed together. cuFFT chooses its kernels, and with them its rounding, by
+// the number of lines.
+TEST_F(FftTest, BatchedLinesAreBitIdenticalToSingleLines) {
   if (!harness().subject().description.host_memory()) GTEST_SKIP() << "of cuFFT this is not true";
   constexpr int64_t kLines = 11;
   for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128}) {
@@ -241,7 +240,7 @@ TEST_F(FftTest, SeveralAxes) {
     }
     ExpectComplex(Random(dtype, {3, 2, 8, 4, 3}, 6), {1, 3}, {}, false);
   }
-  // A real one and its inverse, in two and three axes.
+  // A real transform and its inverse, in two and three axes.
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
     const HostArray input = Random(dtype, {3, 5, 8, 6}, 7);
     Grid expected = GridOf(input);
@@ -257,7 +256,7 @@ TEST_F(FftTest, SeveralAxes) {
   }
 }
 
-TEST_F(FftTest, CutsAndContinues) {
+TEST_F(FftTest, TruncatesAndPads) {
   const HostArray input = Random(DType::kComplex128, {4, 6}, 8);
   for (int64_t n : {1, 3, 6, 7, 16}) {
     ExpectComplex(input, {1}, {n}, false);
@@ -270,7 +269,7 @@ TEST_F(FftTest, CutsAndContinues) {
   }
 }
 
-TEST_F(FftTest, TakesAnyLayout) {
+TEST_F(FftTest, AcceptsAnyLayout) {
   for (DType dtype : {DType::kComplex64, DType::kComplex128}) {
     const HostArray input = Random(dtype, {4, 6, 10}, 10);
     for (const HostArray& view :
@@ -298,7 +297,7 @@ TEST_F(FftTest, Norms) {
   ExpectNear(Compute(input, {Fft::KIND_COMPLEX, {0}, {}, true, Fft::NORM_FORWARD}), inverse, 1, 12);
 }
 
-// A long line there and back, and one of a large prime number of elements.
+// A long line there and back, and one whose length is a large prime.
 TEST_F(FftTest, LongLines) {
   for (int64_t n : {1 << 18, 100003}) {
     for (DType dtype : {DType::kComplex64, DType::kComplex128}) {
@@ -306,7 +305,7 @@ TEST_F(FftTest, LongLines) {
       const HostArray there = Compute(input, {Fft::KIND_COMPLEX, {0}});
       ExpectNear(Compute(there, {Fft::KIND_COMPLEX, {0}, {}, true}), GridOf(input), 1,
                  static_cast<double>(n));
-      // Parseval: the sum of squares is n times as much.
+      // Parseval: the sum of squares is n times as large.
       double before = 0, after = 0;
       for (const Value& value : input.Values()) before += std::norm(value);
       for (const Value& value : there.Values()) after += std::norm(value);
@@ -315,10 +314,10 @@ TEST_F(FftTest, LongLines) {
   }
 }
 
-TEST_F(FftTest, ArraysWithoutElements) {
+TEST_F(FftTest, EmptyArrays) {
   EXPECT_EQ(Compute(Random(DType::kComplex64, {0, 4}, 1), {Fft::KIND_COMPLEX, {1}}).info.shape,
             (std::vector<int64_t>{0, 4}));
-  // Nothing but what it is continued with.
+  // Only the padding.
   const HostArray zeros =
       Compute(Random(DType::kComplex64, {0, 4}, 1), {Fft::KIND_COMPLEX, {0}, {3}});
   ASSERT_EQ(zeros.info.shape, (std::vector<int64_t>{3, 4}));

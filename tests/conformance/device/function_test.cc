@@ -2,7 +2,7 @@
 
 #include "tests/conformance/device/harness.h"
 
-// Functions that clients define: their texts within generated code.
+// Client functions: their texts within generated code.
 namespace stride::conformance {
 namespace {
 
@@ -77,7 +77,7 @@ __device__ float mix(float a, float b) { return a * weight() + b * (1.0f - weigh
 __device__ double mix(double a, double b) { return a * 0.25 + b * 0.75; }
 )";
 
-TEST_F(FunctionTest, ATextRunsInEveryLayout) {
+TEST_F(FunctionTest, TextRunsInEveryLayout) {
   Define(UfuncWith({"float32,float32->float32", "float64,float64->float64"}, Text(kMix, "mix")),
          "mix");
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
@@ -92,7 +92,7 @@ TEST_F(FunctionTest, ATextRunsInEveryLayout) {
   }
 }
 
-TEST_F(FunctionTest, TheFirstSafeLoopIsTaken) {
+TEST_F(FunctionTest, FirstSafeLoopIsChosen) {
   Define(UfuncWith({"int16->int16", "float32->float32", "float64->float64"},
                    Text("template <class T> __device__ T twice(T x) { return x + x; }", "twice")),
          "twice");
@@ -108,7 +108,7 @@ TEST_F(FunctionTest, TheFirstSafeLoopIsTaken) {
   }
 }
 
-TEST_F(FunctionTest, SixteenBitFloatsAndComplexNumbersComeAsTheLanguagesTypes) {
+TEST_F(FunctionTest, HalfAndComplexUseTheLanguageTypes) {
   Define(UfuncWith({"float16->float16"},
                    Text("__device__ float half_of(float x) { return x * 0.5f; }", "half_of")),
          "half_of");
@@ -128,7 +128,7 @@ TEST_F(FunctionTest, SixteenBitFloatsAndComplexNumbersComeAsTheLanguagesTypes) {
   }
 }
 
-TEST_F(FunctionTest, FormulasAndTextsStandInOneExpression) {
+TEST_F(FunctionTest, ExpressionMixesFormulasAndTexts) {
   Define(UfuncWith({}, Formula("where(x > 0, x, 1.67 * exp(x) - 1.67) * 1.05", {"x"})), "selu");
   Define(UfuncWith({"float32->float32"},
                    Text("__device__ float cube(float x) { return x * x * x; }", "cube")),
@@ -148,7 +148,7 @@ TEST_F(FunctionTest, FormulasAndTextsStandInOneExpression) {
   }
 }
 
-TEST_F(FunctionTest, AWrongTextIsTheClientsMistake) {
+TEST_F(FunctionTest, InvalidTextIsInvalidArgument) {
   Define(UfuncWith({"float32->float32"},
                    Text("__device__ float wrong(float x) {\n  return y;\n}", "wrong")),
          "wrong");
@@ -201,7 +201,7 @@ TEST_F(FunctionTest, ReducesWithoutAnIdentityAlongAnyAxis) {
       ASSERT_EQ(got.At(k), Value(expected)) << axis << " " << k;
     }
   }
-  // And accumulates.
+  // It also accumulates.
   v1::Operation accumulate;
   accumulate.mutable_accumulation()->set_function("greatest");
   accumulate.mutable_accumulation()->set_axis(1);
@@ -243,7 +243,7 @@ __device__ void body(A a, X x, Y y) {
 }
 )";
 
-TEST_F(FunctionTest, AGufuncSeesItsCoresInAnyLayout) {
+TEST_F(FunctionTest, GufuncReadsCoresInAnyLayout) {
   Define(GufuncWith("(m,n),(n)->(m)", "float32,float32->float32", kMatvec), "own_matvec");
   const HostArray a = Transposed(
       Make(DType::kFloat32, {4, 1, 6, 5}, [](int64_t i) { return Value(i % 17); }));  // 4 1 5 6
@@ -271,7 +271,7 @@ __device__ void body(stride_view<const double, 2> a, stride_view<const double, 2
 }
 )";
 
-TEST_F(FunctionTest, OptionalDimensionsAreLeftOut) {
+TEST_F(FunctionTest, OptionalDimensionsMayBeOmitted) {
   Define(GufuncWith("(m?,n),(n,p?)->(m?,p?)", "float64,float64->float64", kProduct), "own_product");
   const HostArray matrix = Make(DType::kFloat64, {3, 4}, [](int64_t i) { return Value(i); });
   const HostArray vector = Make(DType::kFloat64, {4}, [](int64_t i) { return Value(i + 1); });
@@ -283,7 +283,7 @@ TEST_F(FunctionTest, OptionalDimensionsAreLeftOut) {
   for (const Case& c : {Case{matrix, right, {3, 2}}, Case{vector, right, {2}},
                         Case{matrix, vector, {3}}, Case{vector, vector, {}}}) {
     const DeviceArray left = harness().Put(c.left), other = harness().Put(c.right);
-    // The body adds to what is there, which a new output has as zeros.
+    // The body adds to the existing values, which are zeros in a new output.
     const DeviceArray target =
         harness().Put(Make(DType::kFloat64, c.shape, [](int64_t) { return Value(0); }));
     auto result = harness().Compute(GufuncOf("own_product", 2), {left, other}, &target);
@@ -302,7 +302,7 @@ TEST_F(FunctionTest, OptionalDimensionsAreLeftOut) {
   }
 }
 
-TEST_F(FunctionTest, AGufuncWithFixedSizesAndTwoResults) {
+TEST_F(FunctionTest, GufuncWithFixedSizesAndTwoResults) {
   Define(GufuncWith("(3),(3)->(3),()", "int32,int32->int32,int64", R"(
 __device__ void body(stride_view<const int, 1> a, stride_view<const int, 1> b,
                      stride_view<int, 1> cross, stride_view<long long, 0> dot) {
@@ -364,7 +364,7 @@ TEST_F(FunctionTest, BuiltInProductsOfVectors) {
   }
 }
 
-TEST_F(FunctionTest, AGufuncTakesAxesInAnyPlace) {
+TEST_F(FunctionTest, GufuncAcceptsAxesAtAnyPosition) {
   Define(GufuncWith("(m?,n),(n,p?)->(m?,p?)", "float64,float64->float64", kProduct),
          "placed_product");
   const HostArray a = Make(DType::kFloat64, {2, 5, 3}, [](int64_t i) { return Value(i % 7); });
@@ -409,7 +409,7 @@ TEST_F(FunctionTest, AGufuncTakesAxesInAnyPlace) {
   }
 }
 
-TEST_F(FunctionTest, AGufuncTakesHalvesAndNumbers) {
+TEST_F(FunctionTest, GufuncAcceptsHalfAndScalars) {
   for (DType dtype : {DType::kFloat16, DType::kBFloat16}) {
     const std::string name(Name(dtype)), id = "scaled_" + name;
     const std::string type = dtype == DType::kFloat16 ? "stride_float16" : "stride_bfloat16";
@@ -440,7 +440,7 @@ TEST_F(FunctionTest, AGufuncTakesHalvesAndNumbers) {
   }
 }
 
-TEST_F(FunctionTest, AUfuncHasSeveralResults) {
+TEST_F(FunctionTest, UfuncHasSeveralResults) {
   Define(UfuncWith({"float32->float32,int32,complex64", "float64->float64,int32,complex128"},
                    Text(R"(
 __device__ void split(float x, float* part, int* whole, float2* both) {
@@ -464,7 +464,7 @@ __device__ void split(double x, double* part, int* whole, double2* both) {
     v1::Operation operation = UfuncOf("split", 1);
     operation.add_outputs()->set_handle(101);
     operation.add_outputs()->set_handle(102);
-    // The second into what is there, where the mask is true.
+    // The second result into an existing array, where the mask is true.
     const HostArray mask = Make(DType::kBool, {7}, [](int64_t i) { return Value(i % 2); });
     operation.mutable_ufunc()->mutable_where()->set_handle(3);
     const DeviceArray target =
@@ -492,7 +492,7 @@ __device__ void split(double x, double* part, int* whole, double2* both) {
     EXPECT_EQ(harness().Get((*results)[0]).At(9), x.At(9) * 2.0);
     harness().Reset();
   }
-  // Neither reduces nor stands in an expression.
+  // Neither reduces nor appears in an expression.
   auto refused = harness().Compute(
       ReduceBy("sum_and_order", {}),
       {harness().Put(Make(DType::kInt8, {4}, [](int64_t i) { return Value(i); }))});

@@ -1,4 +1,4 @@
-// Graphs: brought once, replayed as one task each.
+// Graphs: loaded once, replayed as one task each.
 
 #include <chrono>
 
@@ -16,7 +16,7 @@ class GraphTest : public DeviceTest {
     size_t num_slots = 0;
   };
 
-  // An operation as a step: its arrays are the slots given, inputs first.
+  // An operation as a step: its arrays are the given slots, inputs first.
   void Add(const v1::Operation& operation, const std::vector<ArrayInfo>& inputs,
            const std::vector<ops::Location>& places, const std::string& label) {
     std::vector<ops::Input> described(inputs.begin(), inputs.end());
@@ -48,7 +48,7 @@ class GraphTest : public DeviceTest {
     operation.mutable_ufunc()->add_inputs()->mutable_scalar()->set_float_value(number);
     Add(operation, {Info()}, {from, to}, function);
   }
-  // Slot 2 is scratch memory of so many bytes.
+  // Slot 2 is scratch memory of this many bytes.
   uint64_t Load(uint64_t scratch_bytes = 0) {
     const uint64_t id = ++last_graph_;
     steps_.set_scratch_slot(scratch_bytes > 0 ? 2 : 0);
@@ -72,7 +72,7 @@ class GraphTest : public DeviceTest {
     task.set_label("program");
     return task;
   }
-  // (x + 1) * 2 - 3 into slot 1, by way of slot 2.
+  // (x + 1) * 2 - 3 into slot 1, through slot 2.
   uint64_t Chain() {
     AddScalar("add", 1, {0, 0}, {2, 0});
     AddScalar("multiply", 2, {2, 0}, {2, 8192});
@@ -93,7 +93,7 @@ class GraphTest : public DeviceTest {
 };
 uint64_t GraphTest::last_graph_ = 0;
 
-TEST_F(GraphTest, ReplaysForTheSameAndForOtherPlaces) {
+TEST_F(GraphTest, ReplaysAtTheSameAndAtOtherLocations) {
   const uint64_t graph = Chain();
   const DeviceArray scratch = Scratch(), other_scratch = Scratch();
   std::vector<DeviceArray> inputs, outputs;
@@ -102,7 +102,7 @@ TEST_F(GraphTest, ReplaysForTheSameAndForOtherPlaces) {
     inputs.push_back(New(i));
     outputs.push_back(New(-1));
   }
-  // The same places again and again, then more of them than anybody keeps, twice.
+  // The same locations repeatedly, then more of them than a device caches, twice.
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(harness().Run(Replay(graph, {inputs[0], outputs[0], scratch})).ok());
     ExpectChain(outputs[0], 0);
@@ -119,15 +119,15 @@ TEST_F(GraphTest, ReplaysForTheSameAndForOtherPlaces) {
   Unload(graph);
 }
 
-TEST_F(GraphTest, ReplaysInARowKeepTheirOrderAndAreReportedOnce) {
+TEST_F(GraphTest, ConsecutiveReplaysKeepOrderAndReportOnce) {
   const uint64_t graph = Chain();
   const DeviceArray scratch = Scratch(), x = New(0), y = New(0);
   const size_t before = harness().recorder().tasks().size();
-  // Each reads what the one before wrote.
+  // Each reads the result of the previous one.
   uint64_t last = 0;
   for (int i = 0; i < 10; ++i)
     last = harness().Submit(Replay(graph, {i % 2 == 0 ? x : y, i % 2 == 0 ? y : x, scratch}));
-  // The queue still has those: they are not touched.
+  // The queue still uses those: they are not changed.
   Unload(graph);
   ASSERT_TRUE(harness().recorder().AwaitTask(last).ok());
   double expected = 5;
@@ -139,7 +139,7 @@ TEST_F(GraphTest, ReplaysInARowKeepTheirOrderAndAreReportedOnce) {
   EXPECT_EQ(harness().status_page().completed_sequence.load(), static_cast<uint32_t>(last));
 }
 
-TEST_F(GraphTest, AFailingStepFailsTheTask) {
+TEST_F(GraphTest, FailingStepFailsTheTask) {
   // x[index], then twice that.
   v1::Operation gather;
   gather.mutable_gather()->mutable_input()->set_handle(1);
@@ -157,7 +157,7 @@ TEST_F(GraphTest, AFailingStepFailsTheTask) {
   };
   const DeviceArray good = indices(0), bad = indices(kCount), x = New(1), y = New(0),
                     scratch = Scratch();
-  // Pipelined, so that each has to have its own answer.
+  // Pipelined, so that each needs its own result.
   std::vector<uint64_t> sequences;
   for (int i = 0; i < 30; ++i)
     sequences.push_back(harness().Submit(Replay(graph, {x, i % 3 == 1 ? bad : good, y, scratch})));
@@ -175,7 +175,7 @@ TEST_F(GraphTest, AFailingStepFailsTheTask) {
   Unload(graph);
 }
 
-TEST_F(GraphTest, WhatCannotBeHadFailsTheTaskAlone) {
+TEST_F(GraphTest, MissingSlotFailsOnlyItsTask) {
   const DeviceArray x = New(0), y = New(0), scratch = Scratch();
   EXPECT_REFUSED(harness().Run(Replay(987654, {x, y, scratch})));
   const uint64_t graph = Chain();
@@ -194,8 +194,8 @@ TEST_F(GraphTest, WhatCannotBeHadFailsTheTaskAlone) {
   EXPECT_FALSE(harness().device().UnloadGraph(graph).ok());
 }
 
-// Linear algebra and transforms between loops: what a device's graphs do not take is run all the
-// same.
+// Linear algebra and transforms between loops: steps that a device's graphs do not support run all
+// the same.
 TEST_F(GraphTest, MixesWithLibraries) {
   v1::Operation fft;
   fft.mutable_fft()->set_kind(v1::Fft::KIND_REAL_TO_COMPLEX);
@@ -223,8 +223,8 @@ TEST_F(GraphTest, MixesWithLibraries) {
   Unload(graph);
 }
 
-// A product by the library between loops, at several places: each replay is its own.
-TEST_F(GraphTest, HasProducts) {
+// A library product between loops, at several locations: each replay is independent.
+TEST_F(GraphTest, GraphContainsProducts) {
   const ArrayInfo matrix = Contiguous(DType::kFloat32, {20, 50});
   v1::Operation transposed = MatmulOf();
   AddScalar("add", 1, {0, 0}, {2, 0});
@@ -248,8 +248,8 @@ TEST_F(GraphTest, HasProducts) {
   Unload(graph);
 }
 
-// Not a bound: printed so that a run tells it.
-TEST_F(GraphTest, TellsItsTimeAStep) {
+// Not a bound: printed for the log.
+TEST_F(GraphTest, PrintsTimePerStep) {
   constexpr int kSteps = 100, kReplays = 200;
   for (int i = 0; i < kSteps; ++i) AddScalar("add", 1, {i == 0 ? 0u : 1u, 0}, {1, 0});
   const uint64_t graph = Load();

@@ -55,7 +55,7 @@ class GroupTest : public DeviceTest {
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? harness().Get(*result) : HostArray{Contiguous(DType::kBool, {0}), ""};
   }
-  // Which elements are in which group: few, many, most in one.
+  // Assignments of elements to groups: few, many, most in one.
   static HostArray Groups(DType dtype, int64_t n, int64_t groups, bool skewed = false) {
     return Make(dtype, {n}, [=](int64_t i) {
       return Value(static_cast<double>(skewed && i % 50 != 0 ? groups / 2 : Mixed(i, groups)));
@@ -65,12 +65,12 @@ class GroupTest : public DeviceTest {
 
 using Combine = std::function<double(double, double)>;
 
-TEST_F(GroupTest, CombinesEachGroupInItsOrder) {
+TEST_F(GroupTest, CombinesEachGroupInOrder) {
   struct Case {
     std::string name;
     Combine combine;
   };
-  // Sums of small integers are exact in any grouping; what was last shows the order.
+  // Sums of small integers are exact in any grouping; the last element shows the order.
   const Case cases[] = {{"add", [](double a, double b) { return a + b; }},
                         {"maximum", [](double a, double b) { return std::max(a, b); }},
                         {"fmin", [](double a, double b) { return std::min(a, b); }}};
@@ -118,7 +118,7 @@ TEST_F(GroupTest, CombinesEachGroupInItsOrder) {
   }
 }
 
-TEST_F(GroupTest, TakesAnyAxisLayoutAndType) {
+TEST_F(GroupTest, AcceptsAnyAxisLayoutAndType) {
   for (int number = 1; number <= kNumDTypes; ++number) {
     const DType dtype = *DTypeFromNumber(number);
     const HostArray values =
@@ -141,7 +141,7 @@ TEST_F(GroupTest, TakesAnyAxisLayoutAndType) {
   EXPECT_EQ(sums.At(0) + sums.At(1), Value(300 * 255));
 }
 
-TEST_F(GroupTest, SumsHaveTheSameBitsInEveryRun) {
+TEST_F(GroupTest, SumsAreBitIdenticalInEveryRun) {
   const HostArray values = Make(DType::kFloat32, {200000}, [](int64_t i) {
     return Value(static_cast<float>(1.0 / static_cast<double>(i % 977 + 1)));
   });
@@ -153,7 +153,7 @@ TEST_F(GroupTest, SumsHaveTheSameBitsInEveryRun) {
   }
 }
 
-TEST_F(GroupTest, ANumberIsTheValueOfAll) {
+TEST_F(GroupTest, ScalarIsTheValueOfAllElements) {
   v1::Operation operation = GroupOf("add", 4);
   operation.mutable_group_reduce()->mutable_values()->mutable_scalar()->set_int_value(1);
   const HostArray which = Groups(DType::kInt32, 1000, 4);
@@ -171,7 +171,7 @@ TEST_F(GroupTest, ANumberIsTheValueOfAll) {
   EXPECT_EQ(harness().Get(*result).Values(), expected);
 }
 
-TEST_F(GroupTest, TellsAGroupOutOfRange) {
+TEST_F(GroupTest, ReportsGroupOutOfRange) {
   for (int64_t n : {100, 30000}) {
     for (int64_t wrong : {-1, 20000}) {
       const HostArray values = Make(DType::kInt32, {n}, [](int64_t i) { return Value(i); });
@@ -185,7 +185,7 @@ TEST_F(GroupTest, TellsAGroupOutOfRange) {
   }
 }
 
-TEST_F(GroupTest, FunctionsWithAnOrderKeepIt) {
+TEST_F(GroupTest, NonCommutativeFunctionsKeepOrder) {
   v1::Function definition;
   auto* ufunc = definition.mutable_ufunc();
   ufunc->add_signatures("float64,float64->float64");
@@ -213,7 +213,7 @@ TEST_F(GroupTest, FunctionsWithAnOrderKeepIt) {
 
 // --- histograms ---
 
-// The bin, by the edges; -1: none.
+// The bin according to the edges; -1 if none.
 int64_t BinOf(double x, const std::vector<double>& edges) {
   if (!(x >= edges.front() && x <= edges.back())) return -1;
   const auto above = std::upper_bound(edges.begin(), edges.end(), x);
@@ -258,14 +258,14 @@ TEST_F(GroupTest, CountsBins) {
   }
 }
 
-TEST_F(GroupTest, EdgesMayRepeatAndElementsLieOnThem) {
+TEST_F(GroupTest, EdgesMayRepeatAndEqualElements) {
   const std::vector<double> edges = {0, 1, 1, 2, 2};
   const std::vector<double> values = {-1, 0, 0.5, 1, 1, 1.5, 2, 2.5};
   const HostArray got = Compute(
       EdgesOf(), {Make(DType::kFloat64, {2, 4}, [&](int64_t i) { return Value(values[i]); }),
                   Make(DType::kFloat64, {5}, [&](int64_t i) { return Value(edges[i]); })});
   EXPECT_EQ(got.Values(), (std::vector<Value>{2, 0, 3, 1}));
-  // Bins so narrow that no division finds them.
+  // Bins too narrow to be found by division.
   const double next = std::nextafter(1.0, 2.0);
   const HostArray narrow =
       Make(DType::kFloat64, {2}, [&](int64_t i) { return Value(i == 0 ? 1.0 : next); });
@@ -276,7 +276,7 @@ TEST_F(GroupTest, EdgesMayRepeatAndElementsLieOnThem) {
   EXPECT_EQ(counts.back(), Value(1));
 }
 
-TEST_F(GroupTest, AddsUpWeights) {
+TEST_F(GroupTest, SumsWeights) {
   for (auto [n, bins] :
        std::vector<std::array<int64_t, 2>>{{1000, 10}, {100000, 5}, {60000, 20000}}) {
     const HostArray input = Transposed(Make(DType::kFloat64, {n / 10, 10}, [](int64_t i) {

@@ -128,7 +128,7 @@ absl::StatusOr<std::string> Harness::Download(uint64_t arena, uint64_t offset, u
     copy.set_arena(arena);
     copy.set_arena_offset(offset + at);
     copy.set_size(std::min(kStagingBytes, size - at));
-    // What a copy that moves nothing would leave must not look right.
+    // A copy that moves nothing must not leave the right bytes.
     std::memset(staging_.data(), 0xA5, copy.size());
     absl::Status status = recorder_->AwaitCopy(StartCopy(copy));
     if (!status.ok()) return status;
@@ -206,7 +206,7 @@ absl::StatusOr<wire::Task> Harness::Prepare(const v1::Operation& operation,
   std::vector<ops::Input> descriptions, targets;
   std::vector<ops::Location> slots;
   for (const DeviceArray& input : inputs) {
-    // An operand that is a scalar has a slot and no array.
+    // A scalar operand has a slot and no array.
     descriptions.push_back(input.arena == 0 ? ops::Input() : ops::Input(input.info));
     slots.push_back({input.arena, input.offset});
   }
@@ -261,7 +261,7 @@ void DeviceTest::SetUpTestSuite() {
     reason_ = subject.status();
     return;
   }
-  // A subject that is there but does not start is a failure, not a reason to skip.
+  // A subject that exists but does not start is a failure, not a reason to skip.
   absl::StatusOr<std::unique_ptr<Harness>> harness = Harness::Start(*subject);
   ASSERT_TRUE(harness.ok()) << "starting the device: " << harness.status();
   shared_ = *std::move(harness);

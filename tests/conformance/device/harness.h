@@ -21,23 +21,23 @@
 
 namespace stride::conformance {
 
-// Where an array lies on the device. `offset` is of its buffer; info.offset comes on top. Arena 0:
-// no array, the place of a scalar operand.
+// The location of an array on the device. `offset` is that of its buffer; info.offset is added.
+// Arena 0: no array, the slot of a scalar operand.
 struct DeviceArray {
   uint64_t arena = 0;
   uint64_t offset = 0;
   ArrayInfo info;
 };
 
-// A started device with staging, a status page and one arena for small arrays: what the daemon and
-// the command loop are to a device in a worker.
+// A started device with staging, a status page and one arena for small arrays: the role of the
+// daemon and the command loop in a worker.
 class Harness {
  public:
   static constexpr uint64_t kStagingBytes = 8 << 20;
   static constexpr uint64_t kArenaBytes = 64 << 20;
   static constexpr uint64_t kArena = 1;
 
-  // `status_page_fd`: a file of kStatusPageBytes to share, or -1 to make one.
+  // `status_page_fd`: a file of kStatusPageBytes to share, or -1 to create one.
   static absl::StatusOr<std::unique_ptr<Harness>> Start(const SubjectUnderTest& subject,
                                                         int status_page_fd = -1, int fatal_fd = -1);
   ~Harness();
@@ -48,13 +48,13 @@ class Harness {
   std::byte* staging() { return staging_.data(); }
   const SubjectUnderTest& subject() const { return subject_; }
 
-  // A new arena, mapped; `size` is rounded up to the device's granularity. The descriptor stays
-  // here.
+  // A new arena, mapped; `size` is rounded up to the device's granularity. The harness owns the
+  // descriptor.
   absl::Status CreateArena(uint64_t arena, uint64_t size);
-  // Unmaps it and closes its descriptor: the memory goes back to the system.
+  // Unmaps it and closes its descriptor: the memory returns to the system.
   absl::Status DropArena(uint64_t arena);
   int ArenaFd(uint64_t arena) const { return fds_.at(arena).get(); }
-  // Forgets all small arrays.
+  // Frees all small arrays.
   void Reset() { used_ = 0; }
 
   // Space in the arena for small arrays, aligned to 256 bytes.
@@ -64,12 +64,12 @@ class Harness {
 
   absl::Status Upload(uint64_t arena, uint64_t offset, const std::string& bytes);
   absl::StatusOr<std::string> Download(uint64_t arena, uint64_t offset, uint64_t size);
-  // Starts a copy, with the next id, and returns that.
+  // Starts a copy with the next id, and returns the id.
   uint64_t StartCopy(wire::Copy copy);
 
-  // Gives the task the next sequence.
+  // Assigns the next sequence to the task.
   uint64_t Submit(wire::Task task);
-  // The same for tasks that come together; the last one's sequence.
+  // The same for the tasks of one packet; returns the last one's sequence.
   uint64_t SubmitAll(const std::vector<wire::Task>& tasks);
   absl::Status Run(wire::Task task);
   uint64_t last_sequence() const { return sequence_; }
@@ -77,20 +77,20 @@ class Harness {
   // Compiles and loads, once for equal code.
   absl::StatusOr<uint64_t> Load(const wire::Code& code);
 
-  // A function of the client's, which operations can then name.
+  // A client's function that operations can then name.
   absl::Status Define(const v1::Function& function, const std::string& id);
 
-  // Plans `operation` as the daemon does and runs it; inputs in plan order. New outputs unless
+  // Plans `operation` like the daemon and runs it; inputs in plan order. Creates outputs unless
   // `existing` is given.
   absl::StatusOr<DeviceArray> Compute(const v1::Operation& operation,
                                       const std::vector<DeviceArray>& inputs,
                                       const DeviceArray* existing = nullptr);
-  // The same for operations with several results: existing[j] is the j-th's target, or null.
+  // The same for operations with several results: existing[j] is the j-th target, or null.
   absl::StatusOr<std::vector<DeviceArray>> ComputeAll(
       const v1::Operation& operation, const std::vector<DeviceArray>& inputs,
       const std::vector<const DeviceArray*>& existing = {});
   // The plan's task, bound and with its module loaded, not yet submitted. `instead`: code that is
-  // loaded in place of the plan's.
+  // loaded instead of the plan's.
   absl::StatusOr<wire::Task> Prepare(const v1::Operation& operation,
                                      const std::vector<DeviceArray>& inputs,
                                      const DeviceArray* existing, DeviceArray* output,
@@ -130,10 +130,10 @@ class DeviceTest : public testing::Test {
 
  private:
   static std::unique_ptr<Harness> shared_;
-  static absl::Status reason_;  // why there is none
+  static absl::Status reason_;  // the reason for its absence
   friend void EndSharedDevice();
 };
-// Called after the last test, before statics die.
+// Called after the last test, before statics are destroyed.
 void EndSharedDevice();
 
 // Refused before it ran: a plan that does not fit the arenas or the code is the daemon's mistake,
@@ -146,7 +146,7 @@ void EndSharedDevice();
         << refused;                                                              \
   } while (false)
 
-// Operations by few words.
+// Short forms of operations.
 v1::Operation UfuncOf(const std::string& function, int num_inputs);
 v1::Operation ReductionOf(v1::Reduction::Function function, std::vector<int32_t> axes);
 v1::Operation MatmulOf();

@@ -104,10 +104,10 @@ TEST_F(IndicesTest, ModesOfIndicesOutOfRange) {
             (std::vector<Value>{0, 0, 3, 9, 9, 9}));
   auto raised = harness().Compute(GatherOf(1, 0), {harness().Put(input), harness().Put(index)});
   EXPECT_EQ(raised.status().code(), absl::StatusCode::kOutOfRange) << raised.status();
-  // A fault is of its task alone.
+  // A failure affects only its task.
   const HostArray good = Indices(DType::kInt8, {6}, 10);
   EXPECT_EQ(Gather(GatherOf(1, 0), {input, good}).Values(), (std::vector<Value>{0, 7, 4, 1, 8, 5}));
-  // Nothing can be taken of nothing.
+  // No index is valid in an empty array.
   auto empty =
       harness().Compute(GatherOf(1, 0, v1::INDEX_MODE_WRAP),
                         {harness().Put(Counting(DType::kInt32, {0})), harness().Put(good)});
@@ -167,7 +167,7 @@ TEST_F(IndicesTest, AssignsByIndices) {
   }
 }
 
-TEST_F(IndicesTest, TheLastOfEqualIndicesCounts) {
+TEST_F(IndicesTest, LastOfEqualIndicesWins) {
   const int64_t n = 100000;
   const HostArray index = Make(DType::kInt32, {n}, [](int64_t i) { return Value(i * 13 % 1000); });
   const HostArray values = Make(DType::kFloat64, {n}, [](int64_t i) { return Value(i); });
@@ -194,8 +194,7 @@ TEST_F(IndicesTest, TheLastOfEqualIndicesCounts) {
   }
 }
 
-// Few indices into many rows of a large array: not all targets have a place in memory between
-// passes.
+// Few indices into many rows of a large array: not all targets have memory between passes.
 TEST_F(IndicesTest, AssignsFewOfMany) {
   const int64_t n = 200000;
   DeviceArray target = harness().Put(Make(DType::kInt32, {2, n, 3}, [](int64_t) { return -1.0; }));
@@ -208,7 +207,7 @@ TEST_F(IndicesTest, AssignsFewOfMany) {
   for (int64_t i = 0; i < 300; ++i)
     expected[(i / 150 * n + i / 3 % 50 % 40 * 4999) * 3 + i % 3] = values.At(i);
   EXPECT_EQ(harness().Get(target).Values(), expected);
-  // The same along an axis, where each row has indices of its own.
+  // The same along an axis, with separate indices per row.
   const HostArray own =
       Make(DType::kInt64, {2, 20, 3}, [](int64_t i) { return Value(i % 15 * 7); });
   const HostArray more = Make(DType::kInt32, {2, 20, 3}, [](int64_t i) { return Value(1000 + i); });
@@ -235,7 +234,7 @@ TEST_F(IndicesTest, PutsAlongAnAxisIntoAView) {
   EXPECT_EQ(harness().Get(whole).Values(), expected);
 }
 
-TEST_F(IndicesTest, AnIndexOutOfRangeWritesNothing) {
+TEST_F(IndicesTest, IndexOutOfRangeWritesNothing) {
   DeviceArray target = harness().Put(Counting(DType::kInt64, {10}));
   const HostArray index =
       Make(DType::kInt64, {5}, [](int64_t i) { return Value(i == 3 ? 10 : i); });

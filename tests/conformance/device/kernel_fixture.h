@@ -1,4 +1,4 @@
-// Launches of kernels of one's own on the device.
+// Launches of client kernels on the device.
 #pragma once
 
 #include <string>

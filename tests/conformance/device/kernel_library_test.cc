@@ -1,6 +1,6 @@
-// The library that NVRTC and the toolkit's headers give to kernels: each kernel here gives
-// the same numbers on every device kind. Where the toolkit's headers are missing, a CUDA device
-// says so, and its tests of them are skipped.
+// The library that NVRTC and the toolkit's headers provide to kernels: each kernel here gives the
+// same numbers on every device kind. Where the toolkit's headers are missing, a CUDA device reports
+// it, and their tests are skipped.
 #include <cmath>
 #include <map>
 
@@ -16,7 +16,7 @@ using Numbers = std::map<int, double>;
 class KernelLibraryTest : public KernelTest {
  protected:
   // Runs `source`, which defines `k(double* p)`, with one block of 64 threads; then p[i] is
-  // numbers[i], up to `tolerance` of it.
+  // numbers[i], with a relative error up to `tolerance`.
   void Check(const std::string& source, const Numbers& numbers,
              const std::vector<std::string>& options = {}, double tolerance = 0) {
     const wire::Code code = Source(source, "k", {}, options);
@@ -35,11 +35,11 @@ class KernelLibraryTest : public KernelTest {
   }
 };
 
-TEST_F(KernelLibraryTest, ConversionsRoundAsTheirNamesSay) {
+TEST_F(KernelLibraryTest, ConversionsRoundAsNamed) {
   Check(R"(
 extern "C" __global__ void k(double* p) {
   if (threadIdx.x != 0) return;
-  const int i = 16777217;  // 2^24 + 1, which no float is
+  const int i = 16777217;  // 2^24 + 1, which no float represents
   p[0] = __int2float_rn(i);
   p[1] = __int2float_rd(i);
   p[2] = __int2float_ru(i);
@@ -135,7 +135,7 @@ extern "C" __global__ void k(double* p) {
         {{0, 2019}, {1, -61}, {2, 63}, {3, -63}, {4, 63}, {5, 3}, {6, 8}, {7, 5}});
 }
 
-TEST_F(KernelLibraryTest, HeadersOfCubsDeviceWidePartCanBeIncluded) {
+TEST_F(KernelLibraryTest, DeviceWideCubHeadersCanBeIncluded) {
   Check(R"(
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_radix_sort.cuh>
@@ -283,7 +283,7 @@ extern "C" __global__ void k(double* p) {
         {{0, 10}, {3, 40}}, {"-default-device"});
 }
 
-TEST_F(KernelLibraryTest, TheHeapOutlivesALaunch) {
+TEST_F(KernelLibraryTest, DeviceHeapOutlivesALaunch) {
   const char* source = R"(
 struct Node {
   int value;
@@ -327,7 +327,7 @@ extern "C" __global__ void take(unsigned long long* place, double* p) {
   for (double value : Values(p, 64)) EXPECT_EQ(value, 210);
 }
 
-TEST_F(KernelLibraryTest, AFullHeapGivesNull) {
+TEST_F(KernelLibraryTest, FullHeapReturnsNull) {
   Check(R"(
 extern "C" __global__ void k(double* p) {
   if (threadIdx.x != 0) return;
@@ -499,7 +499,7 @@ extern "C" __global__ void k(double* p) {
          {21, 42}});
 }
 
-// These become calls of the C library on a processor.
+// These become calls of the C library on a CPU.
 TEST_F(KernelLibraryTest, ElementaryFunctionsOfPtxAndHalf) {
   Check(R"(
 #include <cuda_fp16.h>

@@ -84,7 +84,7 @@ TEST_F(KernelTest, LaunchBoundsAreKept) {
   }
 }
 
-TEST_F(KernelTest, BlocksShareMemoryAndMeetAtBarriers) {
+TEST_F(KernelTest, BlocksShareMemoryAndSynchronize) {
   const char* source = R"(
 extern "C" __global__ void reverse(int* data) {
   __shared__ int tile[256];
@@ -135,7 +135,8 @@ extern "C" __global__ void histogram(const unsigned char* in, unsigned* bins, lo
   __shared__ unsigned local[256];
   local[threadIdx.x] = 0;
   __syncthreads();
-  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[in[i]], 1u);
+  for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    atomicAdd(&local[in[i]], 1u);
   __syncthreads();
   atomicAdd(&bins[threadIdx.x], local[threadIdx.x]);
 }
@@ -205,7 +206,7 @@ template <typename T, int N> __global__ void apply(T* data, Affine f) {
   for (int64_t i = 0; i < 32; ++i) ASSERT_EQ(got.At(i), Value(3 * i + 9));
 }
 
-TEST_F(KernelTest, ThreeDimensionsAreNumberedRight) {
+TEST_F(KernelTest, ThreeDimensionalIndicesAreCorrect) {
   const char* source = R"(
 extern "C" __global__ void number(int* out) {
   int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y,
@@ -237,8 +238,8 @@ const std::vector<std::string> kGlobalNames = {"physics::factors", "bias", "tota
 
 using Doubles = std::vector<double>;
 
-// What a launch does not name is what the source makes it, whatever launches before it set; what is
-// no constant keeps what the last launch left.
+// A constant that a launch does not name has the source's value, whatever earlier launches set.
+// Other variables keep their value from the last launch.
 TEST_F(KernelTest, GlobalsArePartOfTheLaunch) {
   const DeviceArray out = Zeros(DType::kFloat32, {4}), sum = Zeros(DType::kInt32, {1});
   wire::Task plain = Launch(kGlobals, "show", {1}, {4}, 0, kGlobalNames);
@@ -258,7 +259,7 @@ TEST_F(KernelTest, GlobalsArePartOfTheLaunch) {
   EXPECT_EQ(Values(out, 4), (Doubles{1, 101, 201, 301}));
   EXPECT_EQ(Values(sum, 1), Doubles{41});
 
-  // Two of the four: the others are the source's again.
+  // Two of the four: the others have the source's values again.
   wire::Task part = plain;
   SetGlobal<float>(&part, "physics::factors", {7, 8});
   ASSERT_TRUE(harness().Run(part).ok());
@@ -271,7 +272,7 @@ TEST_F(KernelTest, GlobalsArePartOfTheLaunch) {
   EXPECT_EQ(first, 1);
 }
 
-// Values of tasks that are queued together do not meet.
+// Values of tasks that are queued together do not mix.
 TEST_F(KernelTest, GlobalsAreSetInOrder) {
   constexpr int kLaunches = 200;
   const DeviceArray sum = Zeros(DType::kInt32, {1});
@@ -377,7 +378,7 @@ extern "C" __global__ void add(int before, View view, int n) {
 constexpr char kGrid[] = R"(
 #include <cooperative_groups.h>
 namespace cg = cooperative_groups;
-// Each round every block reads what its neighbour wrote in the round before.
+// In each round every block reads its neighbour's value of the previous round.
 extern "C" __global__ void rounds(int* values, int* seen, int count) {
   cg::grid_group grid = cg::this_grid();
   if (!grid.is_valid()) seen[0] = -1;
@@ -393,7 +394,7 @@ extern "C" __global__ void rounds(int* values, int* seen, int count) {
 }
 )";
 
-TEST_F(KernelTest, CooperativeGridsMeet) {
+TEST_F(KernelTest, CooperativeGridsSynchronize) {
   constexpr int kBlocks = 24, kThreads = 64, kRounds = 50;
   const DeviceArray values =
       harness().Put(Make(DType::kInt32, {kBlocks}, [](int64_t i) { return Value(1000 * i); }));
@@ -426,7 +427,7 @@ TEST_F(KernelTest, GridBarriersNeedACooperativeLaunch) {
             absl::string_view::npos)
       << status;
   EXPECT_EQ(Values(seen, 1), Doubles{-1}) << "is_valid";
-  // The device goes on, and a launch that never comes to the barrier is no fault.
+  // The device continues, and a launch that never reaches the barrier is no fault.
   wire::Task none = Launch(kGrid, "rounds", {4}, {64});
   Pass(&none, values);
   Pass(&none, seen);
@@ -470,9 +471,11 @@ extern "C" __global__ void groups(int* out) {
   v = tile.shfl(v, 0);
   int all = cg::reduce(tile, rank, cg::plus<int>()), most = cg::reduce(tile, rank, cg::greater<int>());
   bool ok = all == v && most == (int)tile.meta_group_rank() * 8 + 7;
-  ok = ok && tile.ballot(tile.thread_rank() < 3) == 7 && tile.any(tile.thread_rank() == 7) && !tile.all(tile.thread_rank() == 7);
+  ok = ok && tile.ballot(tile.thread_rank() < 3) == 7 && tile.any(tile.thread_rank() == 7);
+  ok = ok && !tile.all(tile.thread_rank() == 7);
   ok = ok && tile.shfl_xor(rank, 1) == (rank ^ 1) && tile.meta_group_size() == block.size() / 8;
-  ok = ok && (int)block.group_index().x == blockIdx.x && block.dim_threads().y == 2 && (int)block.thread_index().y == threadIdx.y;
+  ok = ok && (int)block.group_index().x == blockIdx.x && block.dim_threads().y == 2;
+  ok = ok && (int)block.thread_index().y == threadIdx.y;
   tile.sync();
   block.sync();
   out[blockIdx.x * block.size() + rank] = ok ? v : -1;

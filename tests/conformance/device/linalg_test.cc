@@ -4,8 +4,8 @@
 
 #include "tests/conformance/device/harness.h"
 
-// Decompositions are not unique and libraries differ: what they give is judged by what it must
-// fulfil, A = QR and the like, within a multiple of the type's rounding.
+// Decompositions are not unique and libraries differ. Results are checked by their defining
+// equation, such as A = QR, within a multiple of the type's rounding.
 namespace stride::conformance {
 namespace {
 
@@ -57,7 +57,7 @@ double Norm(const Matrix& a) {
   return std::sqrt(sum);
 }
 
-// Matrix `index` of an array that has a batch of them in its last two axes.
+// Matrix `index` of an array with a batch of them in its last two axes.
 Matrix MatrixOf(const HostArray& array, int64_t index = 0) {
   const size_t rank = array.info.shape.size();
   Matrix matrix(array.info.shape[rank - 2], array.info.shape[rank - 1]);
@@ -74,7 +74,7 @@ Matrix DiagonalOf(const HostArray& array, int64_t rows, int64_t columns, int64_t
   return matrix;
 }
 
-// Numbers from -1 to 1 that look random and every dtype holds exactly.
+// Numbers from -1 to 1 that look random and that every dtype represents exactly.
 HostArray Random(DType dtype, std::vector<int64_t> shape, uint32_t seed) {
   return Make(dtype, std::move(shape), [=](int64_t i) {
     auto number = [&](uint32_t salt) {
@@ -149,7 +149,7 @@ class LinalgTest : public DeviceTest {
     return status;
   }
 
-  // |a - b| within some units of the last place of what they were computed from.
+  // |a - b| within some units of the last place of their inputs.
   static void ExpectNear(const Matrix& a, const Matrix& b, DType dtype, double scale) {
     ASSERT_EQ(a.values.size(), b.values.size());
     Matrix difference = a;
@@ -161,7 +161,7 @@ class LinalgTest : public DeviceTest {
   static void ExpectOrthonormalColumns(const Matrix& q, DType dtype) {
     ExpectNear(Adjoint(q) * q, Identity(q.columns), dtype, 1);
   }
-  // That elements on one side of the diagonal are exactly zero.
+  // Checks that elements on one side of the diagonal are exactly zero.
   static void ExpectTriangle(const Matrix& a, bool upper) {
     for (int64_t i = 0; i < a.rows; ++i)
       for (int64_t j = 0; j < a.columns; ++j)
@@ -226,7 +226,7 @@ TEST_F(LinalgTest, CholeskyMultipliesToTheMatrix) {
   for (DType dtype : kTypes) {
     for (int64_t n : {1, 2, 7, 40, 150}) {
       for (bool upper : {false, true}) {
-        // The triangle that is not read holds no numbers at all.
+        // The triangle that is not read has only NaN.
         const HostArray a =
             Hermitian(dtype, {n, n}, 3, true, upper ? Hidden::kLower : Hidden::kUpper);
         const Matrix whole = MatrixOf(Hermitian(dtype, {n, n}, 3, true));
@@ -260,7 +260,7 @@ TEST_F(LinalgTest, SvdMultipliesToTheMatrix) {
   }
 }
 
-TEST_F(LinalgTest, EigenvectorsAreEigenvectors) {
+TEST_F(LinalgTest, EigenvectorsSatisfyTheirEquation) {
   for (DType dtype : kTypes) {
     for (int64_t n : {1, 2, 6, 64}) {
       for (bool upper : {false, true}) {
@@ -285,7 +285,8 @@ TEST_F(LinalgTest, EigenvectorsAreEigenvectors) {
   }
 }
 
-// Whether the device's library has them: a CUDA toolkit before 12.8 has not, and says so by name.
+// Returns whether the device's library supports them: a CUDA toolkit before 12.8 does not, and
+// reports it by name.
 bool HasGeneralEigenvalues(Harness& harness) {
   const HostArray one = Make(DType::kFloat64, {1, 1}, [](int64_t) { return Value(3); });
   const auto values = harness.Compute(LinalgOf(Function::FUNCTION_EIG, 1, 1, {.values_only = true}),
@@ -361,7 +362,7 @@ TEST_F(LinalgTest, SolvesAndInverts) {
   }
 }
 
-TEST_F(LinalgTest, LuMultipliesToTheExchangedMatrix) {
+TEST_F(LinalgTest, LuMultipliesToThePermutedMatrix) {
   for (DType dtype : kTypes) {
     for (auto [m, n] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {5, 5}, {9, 4}, {4, 9}}) {
       const HostArray input = Random(dtype, {2, m, n}, 7);
@@ -390,7 +391,7 @@ TEST_F(LinalgTest, LuMultipliesToTheExchangedMatrix) {
   }
 }
 
-TEST_F(LinalgTest, TakesBatchesOfAnyLayout) {
+TEST_F(LinalgTest, AcceptsBatchesOfAnyLayout) {
   for (DType dtype : {DType::kFloat32, DType::kComplex128}) {
     const HostArray a = Random(dtype, {3, 2, 6, 4}, 8);
     ExpectQr(Transposed(a));
@@ -435,11 +436,11 @@ TEST_F(LinalgTest, ManySmallMatrices) {
   }
 }
 
-// Sizes at which a library works in blocks and needs work memory of its own: residuals are applied
-// to one vector.
+// Sizes at which a library works in blocks and needs its own work memory: residuals are applied to
+// one vector.
 class RealSizesTest : public LinalgTest, public testing::WithParamInterface<DType> {
  protected:
-  // A CPU device is slower, and has the sweep of the Python client's tests.
+  // A CPU device is slower, and the Python client's tests sweep its sizes.
   std::vector<int64_t> Sizes() {
     if (harness().subject().description.kind() == "cpu") return {127, 300};
     return {127, 500, 512, 1000};
@@ -471,7 +472,7 @@ class RealSizesTest : public LinalgTest, public testing::WithParamInterface<DTyp
   }
 };
 
-TEST_P(RealSizesTest, EveryFunctionIsRight) {
+TEST_P(RealSizesTest, EveryFunctionAtLibrarySizes) {
   const DType dtype = GetParam();
   const bool has_eig = HasGeneralEigenvalues(harness());
   for (int64_t n : Sizes()) {
@@ -537,7 +538,7 @@ std::string NameOfType(const testing::TestParamInfo<DType>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Types, RealSizesTest, testing::ValuesIn(kTypes), NameOfType);
 
-TEST_F(LinalgTest, NumbersThatAreNotFiniteHaveNoEigenvalues) {
+TEST_F(LinalgTest, NonFiniteMatrixHasNoEigenvalues) {
   if (!HasGeneralEigenvalues(harness())) GTEST_SKIP() << "the library has none";
   for (DType dtype : kTypes) {
     HostArray a = Random(dtype, {3, 40, 40}, 22);
@@ -549,9 +550,9 @@ TEST_F(LinalgTest, NumbersThatAreNotFiniteHaveNoEigenvalues) {
   }
 }
 
-TEST_F(LinalgTest, DataWithoutAResultFailsTheTask) {
+TEST_F(LinalgTest, SingularDataFailsTheTask) {
   for (DType dtype : kTypes) {
-    // A column of zeros in the third of four: however it is eliminated, there is no pivot.
+    // A column of zeros in the third of four: no order of elimination finds a pivot.
     HostArray a = Hermitian(dtype, {4, 3, 3}, 15, true);
     for (int64_t i = 0; i < 3; ++i)
       Store(dtype, 0, a.buffer.data() + (2 * 9 + i * 3 + 1) * ItemSize(dtype));
@@ -570,14 +571,14 @@ TEST_F(LinalgTest, DataWithoutAResultFailsTheTask) {
     const absl::Status status = StatusOf(LinalgOf(Function::FUNCTION_CHOLESKY, 1, 1), {indefinite});
     EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
     EXPECT_NE(std::string(status.message()).find("positive definite"), std::string::npos) << status;
-    // Nothing of it stays behind.
+    // No trace of it remains.
     EXPECT_TRUE(StatusOf(LinalgOf(Function::FUNCTION_INVERSE, 1, 1),
                          {Hermitian(dtype, {4, 3, 3}, 15, true)})
                     .ok());
   }
 }
 
-TEST_F(LinalgTest, MatricesWithoutElements) {
+TEST_F(LinalgTest, EmptyMatrices) {
   const HostArray none = Random(DType::kFloat32, {2, 3, 0}, 1);
   const auto qr = Compute(LinalgOf(Function::FUNCTION_QR, 1, 2, {.full = true}), {none});
   ASSERT_EQ(qr.size(), 2u);

@@ -27,7 +27,7 @@ class MaskTest : public DeviceTest {
   static HostArray Mask(std::vector<int64_t> shape) {
     return Make(DType::kBool, std::move(shape), [](int64_t i) { return Value(IsSet(i)); });
   }
-  // The count as a client asks for it.
+  // The count as a client requests it.
   int64_t Count(const HostArray& array) {
     auto result = harness().Compute(ReductionOf(v1::Reduction::FUNCTION_COUNT_NONZERO, {}),
                                     {harness().Put(array)});
@@ -36,7 +36,7 @@ class MaskTest : public DeviceTest {
   }
 };
 
-TEST_F(MaskTest, CountsWhatIsNotZero) {
+TEST_F(MaskTest, CountsNonzeroElements) {
   for (int number = 1; number <= kNumDTypes; ++number) {
     const DType dtype = *DTypeFromNumber(number);
     EXPECT_EQ(Count(Make(dtype, {1000}, [](int64_t i) { return Value(i % 10 == 0 ? 0 : 1); })), 900)
@@ -61,7 +61,7 @@ TEST_F(MaskTest, CompressesEveryLength) {
   }
 }
 
-TEST_F(MaskTest, MasksSomeAxesOfAnyLayout) {
+TEST_F(MaskTest, MasksSomeAxesInAnyLayout) {
   for (DType dtype : {DType::kUInt8, DType::kFloat16, DType::kFloat64, DType::kComplex128}) {
     const HostArray input =
         Transposed(Make(dtype, {3, 4, 6, 5}, [](int64_t i) { return Value(i % 120); }));  // 3 4 5 6
@@ -86,7 +86,7 @@ TEST_F(MaskTest, MasksSomeAxesOfAnyLayout) {
   }
 }
 
-TEST_F(MaskTest, AWrongCountIsToldAndWritesNothing) {
+TEST_F(MaskTest, WrongCountIsReportedAndWritesNothing) {
   const HostArray mask = Mask({5000});
   const int64_t count = Count(mask);
   for (int64_t wrong : {count - 1, count + 1}) {
@@ -104,7 +104,7 @@ TEST_F(MaskTest, AWrongCountIsToldAndWritesNothing) {
   EXPECT_EQ(nonzero.status().code(), absl::StatusCode::kOutOfRange) << nonzero.status();
 }
 
-TEST_F(MaskTest, ListsTheIndicesOfWhatIsNotZero) {
+TEST_F(MaskTest, ListsIndicesOfNonzeroElements) {
   for (DType dtype : {DType::kBool, DType::kInt16, DType::kFloat32, DType::kComplex64}) {
     const HostArray input =
         Make(dtype, {7, 40, 33}, [](int64_t i) { return Value(IsSet(i) ? 1 : 0); });

@@ -65,7 +65,7 @@ TEST_F(MatmulTest, MultipliesEveryShape) {
   }
 }
 
-// Which go other ways than matrices do.
+// Vectors take other code paths than matrices.
 TEST_F(MatmulTest, MultipliesVectors) {
   for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64,
                       DType::kComplex128, DType::kInt32}) {
@@ -82,12 +82,12 @@ TEST_F(MatmulTest, MultipliesVectors) {
     ExpectProduct(Small(dtype, {3, 5, 70}, 8), Small(dtype, {3, 70, 1}, 9));
     ExpectProduct(EverySecond(matrix, 0), Reversed(column, 0));
   }
-  // Rows of several rounds of a block's threads, and one row alone.
+  // Rows for several iterations of a block's threads, and one row alone.
   ExpectProduct(Small(DType::kFloat32, {3, 10'001}, 1), Small(DType::kFloat32, {10'001, 1}, 2));
   ExpectProduct(Small(DType::kFloat64, {1, 300'007}, 3), Small(DType::kFloat64, {300'007, 1}, 4));
 }
 
-TEST_F(MatmulTest, TakesTransposedFactors) {
+TEST_F(MatmulTest, AcceptsTransposedFactors) {
   for (DType dtype :
        {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kInt32}) {
     const HostArray a = Small(dtype, {13, 17}, 1), b = Small(dtype, {17, 11}, 2);
@@ -99,7 +99,7 @@ TEST_F(MatmulTest, TakesTransposedFactors) {
   }
 }
 
-TEST_F(MatmulTest, TakesStridesThatNoLibraryTakes) {
+TEST_F(MatmulTest, AcceptsStridesOutsideTheLibrary) {
   for (DType dtype : {DType::kBFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex128}) {
     const HostArray a = Small(dtype, {13, 17}, 1), b = Small(dtype, {17, 11}, 2);
     ExpectProduct(Reversed(a, 0), b);
@@ -123,7 +123,7 @@ TEST_F(MatmulTest, MultipliesBatches) {
   }
 }
 
-// The low bits of a number as one of the type, which a double can be.
+// The low bits of a number as a value of the type that a double can represent.
 double Wrapped(uint64_t bits, DType dtype) {
   const int unused = 64 - 8 * static_cast<int>(ItemSize(dtype));
   const uint64_t low = bits << unused >> unused;
@@ -135,12 +135,12 @@ uint64_t Bits(const HostArray& array, int64_t i) {
   return static_cast<uint64_t>(static_cast<int64_t>(array.At(i).real()));
 }
 
-// Every value that a byte has, and of wider integers some that wrap.
+// Every value of a byte, and wider integers some of which wrap.
 HostArray Integers(DType dtype, std::vector<int64_t> shape, int seed) {
   return Make(dtype, std::move(shape), [=](int64_t i) {
     const uint64_t mixed = static_cast<uint64_t>(i * 37 + seed * 101 + i / 7 * 11);
     if (IsBool(dtype)) return Value(mixed % 16 == 0 ? 1 : 0);
-    // 2^64 is a product of two of these, and what is left of the sum is one that a double can be.
+    // 2^64 is a product of two of these; the rest of the sum is representable as a double.
     if (ItemSize(dtype) == 8) return Value(4294967296.0 + static_cast<double>(mixed % 4));
     return Value(Wrapped(mixed * (ItemSize(dtype) == 4 ? 40503 : 1), dtype));
   });
@@ -148,7 +148,7 @@ HostArray Integers(DType dtype, std::vector<int64_t> shape, int seed) {
 
 class IntegerMatmulTest : public MatmulTest {
  protected:
-  // The sums of products modulo 2^bits of `dtype`; unspecified: of the factors' common type.
+  // The sums of products modulo 2^bits of `dtype`; unspecified: the factors' common type.
   void ExpectWrapped(const HostArray& left, const HostArray& right,
                      std::optional<DType> dtype = std::nullopt) {
     v1::Operation operation = MatmulOf();
@@ -179,7 +179,7 @@ class IntegerMatmulTest : public MatmulTest {
   }
 };
 
-// Tiles of a GPU are of 128 x 128 x 64 bytes, and of 64 x 64 x 16 or 16 x 16 x 16 wider integers.
+// A GPU's tiles are 128 x 128 x 64 for bytes, and 64 x 64 x 16 or 16 x 16 x 16 for wider integers.
 TEST_F(IntegerMatmulTest, WrapsInEverySize) {
   const std::vector<std::vector<int64_t>> sizes = {{1, 1, 1},      {16, 8, 32},    {33, 70, 5},
                                                    {128, 128, 64}, {130, 129, 65}, {1, 300, 200},
@@ -189,7 +189,7 @@ TEST_F(IntegerMatmulTest, WrapsInEverySize) {
     for (const auto& size : sizes)
       ExpectWrapped(Integers(dtype, {size[0], size[2]}, 1), Integers(dtype, {size[2], size[1]}, 2));
   }
-  // Large tiles, in which the wider integers are computed from 16 of them on.
+  // Large tiles, for wider integers with 16 of them or more.
   for (DType dtype : {DType::kInt16, DType::kInt32, DType::kUInt32})
     ExpectWrapped(Integers(dtype, {259, 35}, 1), Integers(dtype, {35, 250}, 2));
   for (DType dtype : {DType::kInt64, DType::kUInt64}) {
@@ -198,7 +198,7 @@ TEST_F(IntegerMatmulTest, WrapsInEverySize) {
   }
 }
 
-TEST_F(IntegerMatmulTest, TakesEveryLayout) {
+TEST_F(IntegerMatmulTest, AcceptsEveryLayout) {
   for (DType dtype : {DType::kInt8, DType::kBool, DType::kInt32}) {
     const HostArray a = Integers(dtype, {150, 100}, 1), b = Integers(dtype, {100, 140}, 2);
     const HostArray at = Transposed(Integers(dtype, {100, 150}, 3)),
@@ -217,7 +217,7 @@ TEST_F(IntegerMatmulTest, TakesEveryLayout) {
 }
 
 // Rows of bytes that begin at any address.
-TEST_F(IntegerMatmulTest, TakesEveryAlignment) {
+TEST_F(IntegerMatmulTest, AcceptsEveryAlignment) {
   for (int64_t k : {61, 62, 63, 64, 67}) {
     ExpectWrapped(Integers(DType::kInt8, {40, k}, 1), Integers(DType::kInt8, {k, k}, 2));
     ExpectWrapped(Transposed(Integers(DType::kUInt8, {k, k}, 1)),
@@ -234,11 +234,11 @@ TEST_F(IntegerMatmulTest, MultipliesBatches) {
   }
 }
 
-TEST_F(IntegerMatmulTest, SumsBytesInTheTypeAskedFor) {
+TEST_F(IntegerMatmulTest, SumsBytesInTheRequestedType) {
   for (DType left : {DType::kInt8, DType::kUInt8}) {
     for (DType right : {DType::kInt8, DType::kUInt8}) {
       const HostArray a = Integers(left, {150, 300}, 1), b = Integers(right, {300, 140}, 2);
-      ExpectWrapped(a, b);  // of both: int16
+      ExpectWrapped(a, b);  // common type of both: int16
       for (DType dtype : {DType::kInt32, DType::kUInt32}) ExpectWrapped(a, b, dtype);
     }
   }
@@ -250,7 +250,7 @@ TEST_F(IntegerMatmulTest, SumsBytesInTheTypeAskedFor) {
 }
 
 TEST_F(MatmulTest, EmptySumsAreZero) {
-  // So that zeros are written, not found.
+  // So that zeros must be written, not found.
   harness().Put(Make(DType::kFloat32, {100000}, [](int64_t) { return Value(7); }));
   harness().Reset();
   ExpectProduct(Small(DType::kFloat32, {9, 0}, 1), Small(DType::kFloat32, {0, 8}, 2));

@@ -54,7 +54,7 @@ class MethodTest : public DeviceTest {
   }
 };
 
-TEST_F(MethodTest, ReducesByAnyUfuncOfTwo) {
+TEST_F(MethodTest, ReducesByAnyBinaryUfunc) {
   const HostArray x =
       Make(DType::kInt64, {6, 40}, [](int64_t i) { return Value(12 * (i % 30 + 1)); });
   const HostArray gcd = Compute(ReduceBy("gcd", {1}), {x});
@@ -77,7 +77,7 @@ TEST_F(MethodTest, ReducesByAnyUfuncOfTwo) {
       Value(0));
 }
 
-TEST_F(MethodTest, ReduceAtTakesPartsOfAnAxis) {
+TEST_F(MethodTest, ReduceAtReducesPartsOfAnAxis) {
   const std::vector<int64_t> parts = {0, 4, 1, 5, 2, 6, 3, 7, 7};
   for (int axis : {0, 1}) {
     HostArray x = Make(DType::kInt32, {9, 8}, [](int64_t i) { return Value(i * i % 101); });
@@ -105,7 +105,7 @@ TEST_F(MethodTest, ReduceAtTakesPartsOfAnAxis) {
   }
 }
 
-TEST_F(MethodTest, ReduceAtTellsAnIndexOutOfRange) {
+TEST_F(MethodTest, ReduceAtReportsIndexOutOfRange) {
   const HostArray x = Make(DType::kFloat32, {5}, [](int64_t i) { return Value(i); });
   for (int64_t wrong : {-1, 5}) {
     const HostArray indices =
@@ -151,8 +151,8 @@ TEST_F(MethodTest, AtCountsEveryRepetition) {
   }
 }
 
-// What does not commute shows the order.
-TEST_F(MethodTest, AtGoesInTheOrderOfTheIndices) {
+// A non-commutative function shows the order.
+TEST_F(MethodTest, AtAppliesInTheOrderOfIndices) {
   const int64_t count = 3000, targets = 11, columns = 6;
   const HostArray indices = Make(DType::kUInt16, {count}, [&](int64_t i) {
     return Value(static_cast<double>(Mixed(i, targets)));
@@ -174,7 +174,7 @@ TEST_F(MethodTest, AtGoesInTheOrderOfTheIndices) {
   EXPECT_EQ(harness().Get(*result).Values(), expected);
 }
 
-TEST_F(MethodTest, AtOfSeveralIndicesAndAxes) {
+TEST_F(MethodTest, AtAcceptsSeveralIndicesAndAxes) {
   const HostArray rows = Make(DType::kInt64, {30, 1}, [](int64_t i) { return Value(i % 4); });
   const HostArray columns = Make(DType::kInt64, {3}, [](int64_t i) { return Value(i % 2); });
   const HostArray values = Make(DType::kInt32, {2, 30, 3}, [](int64_t i) { return Value(i); });
@@ -204,7 +204,7 @@ TEST_F(MethodTest, AtWritesNothingWhenAnIndexIsOutOfRange) {
       harness().Compute(AtOf("add", 1), {harness().Put(ones), harness().Put(indices)}, &target);
   EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange) << result.status();
   EXPECT_EQ(harness().Get(target).Values(), std::vector<Value>(9, Value(5)));
-  // In a later part of many.
+  // The index is in a later part of many.
   for (int64_t bad : {9, -10}) {
     const HostArray many = Make(DType::kInt64, {9000}, [=](int64_t i) {
       return Value(static_cast<double>(i == 8500 ? bad : i % 18 - 9));
@@ -218,9 +218,9 @@ TEST_F(MethodTest, AtWritesNothingWhenAnIndexIsOutOfRange) {
   EXPECT_TRUE(wrapped.ok()) << wrapped.status();
 }
 
-// Each target's values have a size of their own, so that none may be lost next to larger ones. With
-// `spread` 200 the sizes lie further apart than a fixed-point number of 128 bits.
-TEST_F(MethodTest, AtAddsFloatsOfAnySize) {
+// The values of each target have their own magnitude, so that none may be lost next to larger ones.
+// With `spread` 200 the magnitudes differ by more than a 128-bit fixed-point number covers.
+TEST_F(MethodTest, AtAddsFloatsOfAnyMagnitude) {
   constexpr int64_t kValues = 30011;
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
     const double epsilon = dtype == DType::kFloat32 ? 0x1p-23 : 0x1p-52;
@@ -265,7 +265,7 @@ TEST_F(MethodTest, AtAddsFloatsOfAnySize) {
   }
 }
 
-// By columns, with values that are no numbers, with repeated and negative indices, and integers.
+// By columns, with NaN and infinities, with repeated and negative indices, and integers.
 TEST_F(MethodTest, AtAddsToColumnsAndKeepsSpecialValues) {
   constexpr int64_t kRows = 5, kColumns = 3, kValues = 400;
   for (DType dtype :
@@ -295,7 +295,7 @@ TEST_F(MethodTest, AtAddsToColumnsAndKeepsSpecialValues) {
     harness().Reset();
   }
   const double kInf = INFINITY;
-  // Target 0: infinity; 1: both infinities; 2: NaN; 3: zeros alone; 4: nothing.
+  // Target 0: infinity; 1: both infinities; 2: NaN; 3: only zeros; 4: nothing.
   const std::vector<double> some = {1, kInf, -kInf, kInf, NAN, 2, -0.0, -0.0};
   const std::vector<int> to = {0, 0, 1, 1, 2, 2, 3, 3};
   const HostArray values = Make(DType::kFloat32, {800},
@@ -317,7 +317,7 @@ TEST_F(MethodTest, AtAddsToColumnsAndKeepsSpecialValues) {
   }
 }
 
-TEST_F(MethodTest, AtTakesANumberOrNothing) {
+TEST_F(MethodTest, AtAcceptsScalarOrNoValue) {
   for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kInt64}) {
     const HostArray indices = Make(DType::kInt32, {4000}, [](int64_t i) { return Value(i % 3); });
     v1::Operation power = AtOf("multiply", 1);

@@ -14,7 +14,7 @@ class OrderTest : public DeviceTest {
     v1::Operation operation = UfuncOf("add", 1);
     operation.mutable_ufunc()->add_inputs()->mutable_scalar()->set_int_value(1);
     DeviceArray output;
-    // The scalar keeps a slot of its own.
+    // The scalar keeps its own slot.
     auto task = harness().Prepare(operation, {array, DeviceArray()}, &array, &output);
     EXPECT_TRUE(task.ok()) << task.status();
     return task.ok() ? *task : wire::Task();
@@ -24,7 +24,7 @@ class OrderTest : public DeviceTest {
   }
 };
 
-TEST_F(OrderTest, TasksSeeWhatEarlierOnesWrote) {
+TEST_F(OrderTest, TasksReadEarlierWrites) {
   const DeviceArray array = Zero(10000);
   const wire::Task task = Increment(array);
   uint64_t last = 0;
@@ -34,7 +34,7 @@ TEST_F(OrderTest, TasksSeeWhatEarlierOnesWrote) {
   for (int64_t i = 0; i < 10000; ++i) ASSERT_EQ(got.At(i), Value(3000)) << i;
 }
 
-TEST_F(OrderTest, ReportsComeOnceAndInOrder) {
+TEST_F(OrderTest, ReportsArriveOnceAndInOrder) {
   const size_t before = harness().recorder().tasks().size();
   const uint64_t first = harness().last_sequence() + 1;
   const wire::Task good = Increment(Zero(100));
@@ -57,9 +57,9 @@ TEST_F(OrderTest, ReportsComeOnceAndInOrder) {
             static_cast<uint32_t>(harness().last_sequence()));
 }
 
-// A GPU tells of the end of a long product beside its stream, of the others' in it, and of that of
-// a short one with the next.
-TEST_F(OrderTest, ProductsAndOthersBetweenThemAreToldInOrder) {
+// A GPU reports the end of a long product outside its stream, that of other tasks in the stream,
+// and that of a short product with the next task.
+TEST_F(OrderTest, ProductsAndOtherTasksAreReportedInOrder) {
   struct Product {
     int64_t side;
     DeviceArray output, doubled;
@@ -74,7 +74,7 @@ TEST_F(OrderTest, ProductsAndOthersBetweenThemAreToldInOrder) {
     auto addition =
         harness().Prepare(UfuncOf("add", 2), {one.output, one.output}, nullptr, &one.doubled);
     ASSERT_TRUE(addition.ok()) << addition.status();
-    // Three times as often as the others, so that some follow each other.
+    // Three times as often as the others, so that some are consecutive.
     kinds.insert(kinds.end(), {*product, *product, *product, *addition});
   }
   wire::Task zeros;
@@ -105,13 +105,13 @@ TEST_F(OrderTest, ProductsAndOthersBetweenThemAreToldInOrder) {
   }
 }
 
-TEST_F(OrderTest, TasksThatComeTogetherRunInOrder) {
+TEST_F(OrderTest, TasksOfOnePacketRunInOrder) {
   const DeviceArray array = Zero(3000);
   const wire::Task task = Increment(array);
   const size_t before = harness().recorder().tasks().size();
   uint64_t last = 0;
   size_t count = 0;
-  // Twice each: what a device keeps of packets is used again, by others of its length.
+  // Twice each: the device reuses its packet state for another packet of the same length.
   for (size_t size = 1; size <= 40; ++size) {
     for (int round = 0; round < 2; ++round, count += size)
       last = harness().SubmitAll(std::vector<wire::Task>(size, task));
@@ -125,9 +125,8 @@ TEST_F(OrderTest, TasksThatComeTogetherRunInOrder) {
   for (size_t i = 0; i < count; ++i) EXPECT_EQ(tasks[before + i].sequence, last - count + 1 + i);
 }
 
-// One of each: small, so large that its blocks are many, without elements, refused, of another
-// kind.
-TEST_F(OrderTest, TasksThatComeTogetherMayDiffer) {
+// One of each: small, large enough for many blocks, without elements, refused, of another kind.
+TEST_F(OrderTest, TasksOfOnePacketMayDiffer) {
   const DeviceArray small = Zero(100), large = Zero(3 << 20);
   const wire::Task on_small = Increment(small), on_large = Increment(large),
                    on_none = Increment(Zero(0));
@@ -146,7 +145,7 @@ TEST_F(OrderTest, TasksThatComeTogetherMayDiffer) {
     std::vector<wire::Task> tasks;
     int on_each[2] = {};
     for (int i = 0; i < 24; ++i) {
-      // Mostly small ones, which travel together.
+      // Mostly small ones, which share packets.
       chosen.push_back(random() % 3 > 0 ? 0 : random() % kinds.size());
       tasks.push_back(kinds[chosen.back()]);
       if (chosen.back() < 2) ++on_each[chosen.back()];
@@ -171,16 +170,16 @@ TEST_F(OrderTest, TasksThatComeTogetherMayDiffer) {
   }
 }
 
-// A device may be too far ahead to take a task out, but what it answers is what happens.
-TEST_F(OrderTest, ACancelledTaskIsTakenOutOrRuns) {
+// A device may be too far ahead to recall a task, but its reply must be true.
+TEST_F(OrderTest, CancelledTaskIsRecalledOrRuns) {
   constexpr int kTries = 20;
   const wire::Task front = Increment(Zero(4 << 20));
   for (int i = 0; i < kTries; ++i) {
-    const DeviceArray cancelled = Zero(100), also = Zero(100), behind = Zero(100);
+    const DeviceArray cancelled = Zero(100), also = Zero(100), later = Zero(100);
     harness().Submit(front);
     const uint64_t first = harness().Submit(Increment(cancelled));
     const uint64_t second = harness().Submit(Increment(also));
-    const uint64_t last = harness().Submit(Increment(behind));
+    const uint64_t last = harness().Submit(Increment(later));
     const std::vector<uint64_t> sequences = {first, second};
     harness().device().Cancel(sequences);
     EXPECT_TRUE(harness().recorder().AwaitTask(last).ok());
@@ -194,8 +193,8 @@ TEST_F(OrderTest, ACancelledTaskIsTakenOutOrRuns) {
     }
     EXPECT_EQ(harness().Get(cancelled).At(99), Value(taken ? 0 : 1));
     EXPECT_EQ(harness().Get(also).At(99), Value(taken ? 0 : 1));
-    EXPECT_EQ(harness().Get(behind).At(99), Value(1)) << "untouched";
-    // It has ended: too late.
+    EXPECT_EQ(harness().Get(later).At(99), Value(1)) << "untouched";
+    // The task has ended: too late.
     harness().device().Cancel({last});
     const auto late = harness().recorder().cancelled();
     ASSERT_EQ(late.count(last), 1u);
@@ -207,8 +206,8 @@ TEST_F(OrderTest, UnknownTasksAreUnimplemented) {
   EXPECT_EQ(harness().Run(wire::Task()).code(), absl::StatusCode::kUnimplemented);
 }
 
-// Not a bound: printed so that a run tells it.
-TEST_F(OrderTest, TellsItsLatency) {
+// Not a bound: printed for the log.
+TEST_F(OrderTest, PrintsLatency) {
   const wire::Task task = Increment(Zero(1000));
   std::vector<double> microseconds;
   for (int i = 0; i < 2000; ++i) {

@@ -1,5 +1,5 @@
 // Another device's memory, for kinds that read it: as an input of elementwise tasks, and by copies.
-// On CPU devices it is a memory file; of other kinds one device alone skips these.
+// For CPU devices it is a memory file; for other kinds, a machine with one device skips these.
 
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace stride::conformance {
 namespace {
 
-// The other device's command loop: a device is driven by one thread, which has its context.
+// The other device's command loop: one thread drives a device and owns its context.
 class Loop {
  public:
   Loop() : thread_([this] { Serve(); }) {}
@@ -24,7 +24,7 @@ class Loop {
     Run({});
     thread_.join();
   }
-  // Waits until it has been done. Empty: the end.
+  // Waits until the work is done. An empty function ends the thread.
   void Run(std::function<void()> work) {
     std::unique_lock lock(mutex_);
     work_ = std::move(work);
@@ -122,7 +122,7 @@ class PeerTest : public DeviceTest {
     loop_.Run([&] { EXPECT_TRUE(peer_->Upload(kPeerArena, offset, bytes).ok()); });
   }
 
-  // Its owner gives it up.
+  // Its owner releases it.
   void DropPeer() {
     if (HostMemory()) {
       memory_ = MemoryMap();
@@ -141,7 +141,7 @@ class PeerTest : public DeviceTest {
   static HostArray Counting(int64_t count, int first) {
     return Make(DType::kInt32, {count}, [=](int64_t i) { return Value(i + first); });
   }
-  // Own array plus the peer's.
+  // The device's own array plus the peer's.
   absl::Status ExpectSum(const HostArray& own, const DeviceArray& peer, const HostArray& content) {
     auto sum = harness().Compute(UfuncOf("add", 2), {harness().Put(own), peer});
     if (!sum.ok()) return sum.status();
@@ -165,7 +165,7 @@ class PeerCopyTest : public PeerTest {
   }
 };
 
-TEST_F(PeerTest, TasksReadIt) {
+TEST_F(PeerTest, TasksReadPeerMemory) {
   ASSERT_TRUE(Map().ok());
   for (int64_t count : {1, 5, 1000, 16 << 10, 1 << 20}) {
     const DeviceArray there = PutOnPeer(4096, count, 7);
@@ -174,7 +174,7 @@ TEST_F(PeerTest, TasksReadIt) {
   }
 }
 
-TEST_F(PeerTest, TasksSeeWhatWasWrittenSince) {
+TEST_F(PeerTest, TasksReadLaterWritesOfThePeer) {
   ASSERT_TRUE(Map().ok());
   for (int first = 0; first < 20; ++first) {
     const DeviceArray there = PutOnPeer(64, 300, first);
@@ -191,7 +191,7 @@ TEST_F(PeerTest, TasksReadAnyStrides) {
   }
 }
 
-TEST_F(PeerTest, TasksReadNothingBeyondIt) {
+TEST_F(PeerTest, TasksCannotReadBeyondPeerMemory) {
   ASSERT_TRUE(Map().ok());
   DeviceArray there = PutOnPeer(kBytes - 256, 64);
   EXPECT_TRUE(ExpectSum(Counting(64, 1), there, Counting(64, 0)).ok());
@@ -201,7 +201,7 @@ TEST_F(PeerTest, TasksReadNothingBeyondIt) {
   EXPECT_REFUSED(ExpectSum(Counting(64, 1), there, Counting(64, 0)));
 }
 
-TEST_F(PeerTest, OnlyInputsOfElementwiseTasksLieThere) {
+TEST_F(PeerTest, OnlyElementwiseInputsMayBePeerMemory) {
   const DeviceArray there = PutOnPeer(0, 64);
   const DeviceArray own = harness().Put(Counting(64, 1));
   EXPECT_REFUSED(harness().Compute(UfuncOf("add", 2), {own, there}).status());
@@ -219,8 +219,8 @@ TEST_F(PeerTest, OnlyInputsOfElementwiseTasksLieThere) {
   EXPECT_REFUSED(harness().Compute(UfuncOf("add", 2), {own, there}).status());
 }
 
-// What was given to the device before it was unmapped reads it all the same.
-TEST_F(PeerTest, StaysForTheTasksThatReadIt) {
+// Tasks submitted before the unmap still read it.
+TEST_F(PeerTest, MappingLastsForSubmittedTasks) {
   ASSERT_TRUE(Map().ok());
   const int64_t count = 1 << 20;
   const DeviceArray there = PutOnPeer(0, count, 2), own = harness().Put(Counting(count, 1));
@@ -238,14 +238,14 @@ TEST_F(PeerTest, StaysForTheTasksThatReadIt) {
   EXPECT_EQ(harness().Get(output).At(count - 1), Value(2 * (count - 1) + 3));
 }
 
-TEST_F(PeerTest, TasksReadItAfterItsOwnersEnd) {
+TEST_F(PeerTest, PeerMemoryOutlivesItsOwner) {
   const DeviceArray there = PutOnPeer(0, 100, 4);
   ASSERT_TRUE(Map().ok());
   DropPeer();
   EXPECT_TRUE(ExpectSum(Counting(100, 1), there, Counting(100, 4)).ok());
 }
 
-TEST_F(PeerCopyTest, BytesArriveAsTheyAre) {
+TEST_F(PeerCopyTest, BytesArriveUnchanged) {
   const std::string bytes = Noise((20 << 20) + 5);
   UploadToPeer(4321, bytes);
   ASSERT_TRUE(Map().ok());
@@ -253,19 +253,19 @@ TEST_F(PeerCopyTest, BytesArriveAsTheyAre) {
   auto back = harness().Download(Harness::kArena, 777, bytes.size());
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_TRUE(*back == bytes) << "bytes changed on the way";
-  // The source is as it was, and later content is seen through the same mapping.
+  // The source is unchanged, and later content is visible through the same mapping.
   const std::string other = Noise(1000);
   UploadToPeer(0, other);
   ASSERT_TRUE(Copy(0, 0, other.size()).ok());
   EXPECT_EQ(*harness().Download(Harness::kArena, 0, other.size()), other);
 }
 
-TEST_F(PeerCopyTest, ManyAtOnceAllComplete) {
+TEST_F(PeerCopyTest, ManyConcurrentCopiesComplete) {
   ASSERT_TRUE(Map().ok());
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(Copy(i * 64, i * 128, i % 65).ok());
 }
 
-TEST_F(PeerCopyTest, RangesOutsideAreRefused) {
+TEST_F(PeerCopyTest, RangesOutsideTheArenaAreRefused) {
   ASSERT_TRUE(Map().ok());
   EXPECT_FALSE(Copy(0, kBytes - 1, 2).ok());
   EXPECT_FALSE(Copy(Harness::kArenaBytes - 1, 0, 2).ok());
@@ -273,12 +273,12 @@ TEST_F(PeerCopyTest, RangesOutsideAreRefused) {
   EXPECT_FALSE(Copy(0, 0, UINT64_MAX).ok());
 }
 
-TEST_F(PeerCopyTest, WhatIsNotMappedIsRefused) {
+TEST_F(PeerCopyTest, UnmappedArenaIsRefused) {
   EXPECT_FALSE(Copy(0, 0, 64).ok());
   EXPECT_FALSE(Copy(0, 0, 64, 4711).ok());
 }
 
-TEST_F(PeerCopyTest, OutlivesItsOwnersMapping) {
+TEST_F(PeerCopyTest, CopyOutlivesTheOwnersMapping) {
   const std::string bytes = Noise(4096);
   UploadToPeer(0, bytes);
   ASSERT_TRUE(Map().ok());
@@ -287,7 +287,7 @@ TEST_F(PeerCopyTest, OutlivesItsOwnersMapping) {
   EXPECT_EQ(*harness().Download(Harness::kArena, 0, bytes.size()), bytes);
 }
 
-TEST_F(PeerCopyTest, WithinOneDeviceToo) {
+TEST_F(PeerCopyTest, CopyWithinOneDevice) {
   const std::string bytes = Noise(1 << 20);
   ASSERT_TRUE(harness().Upload(Harness::kArena, 0, bytes).ok());
   ASSERT_TRUE(Copy(8 << 20, 0, bytes.size(), Harness::kArena).ok());

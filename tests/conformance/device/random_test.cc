@@ -47,7 +47,7 @@ class RandomTest : public DeviceTest {
   }
 };
 
-// Published answers of the generators, and every distribution as Python computes it, to the bit.
+// Published results of the generators, and every distribution as computed by Python, bit for bit.
 TEST_F(RandomTest, KnownAnswers) {
   for (const RandomAnswer& answer : RandomAnswers()) {
     const int64_t count = static_cast<int64_t>(answer.bits.size()), item = ItemSize(answer.dtype);
@@ -64,9 +64,9 @@ TEST_F(RandomTest, KnownAnswers) {
   }
 }
 
-// An element depends on its place alone: the second half of a long array is a short one that begins
-// later.
-TEST_F(RandomTest, AStreamGoesOnByItsCounter) {
+// An element depends only on its position: the second half of a long array equals a short one that
+// begins later.
+TEST_F(RandomTest, StreamContinuesByItsCounter) {
   for (const char* generator : {"PHILOX_4X32", "THREEFRY_2X32"}) {
     for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
       const int per_block = (generator[0] == 'P' ? 4 : 2) / (dtype == DType::kFloat64 ? 2 : 1);
@@ -79,7 +79,7 @@ TEST_F(RandomTest, AStreamGoesOnByItsCounter) {
   }
 }
 
-TEST_F(RandomTest, MomentsAndRangesAreRight) {
+TEST_F(RandomTest, MomentsAndRangesAreCorrect) {
   const int64_t n = 1000000;
   for (const char* generator : {"PHILOX_4X32", "THREEFRY_2X32"}) {
     for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
@@ -106,7 +106,7 @@ TEST_F(RandomTest, MomentsAndRangesAreRight) {
   }
 }
 
-TEST_F(RandomTest, IntegersFillTheirWholeType) {
+TEST_F(RandomTest, IntegersCoverTheirWholeType) {
   RandomAnswer answer{"PHILOX_4X32", "integers", DType::kUInt64, 5, 0, 0, {}};
   v1::Operation operation = RandomOf(answer, 1000);
   auto* integers = operation.mutable_creation()->mutable_random()->mutable_integers();
@@ -124,7 +124,7 @@ TEST_F(RandomTest, IntegersFillTheirWholeType) {
   for (char c : Bytes(operation)) ++seen[static_cast<unsigned char>(c)];
   int kinds = 0;
   for (int count : seen) kinds += count > 0;
-  EXPECT_GT(kinds, 220);  // of 256, by 1000 draws: 251 are expected
+  EXPECT_GT(kinds, 220);  // 256 values and 1000 draws: 251 are expected
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 namespace stride::conformance {
 
-// Remembers what a device reports and lets a test wait for it. A report that does not come within a
-// minute is an error in place of a hang.
+// Records a device's reports and lets a test wait for them. A report that takes more than a minute
+// is an error instead of a hang.
 class Recorder : public worker::Completions {
  public:
   struct Task {
@@ -35,9 +35,9 @@ class Recorder : public worker::Completions {
 
   absl::Status AwaitTask(uint64_t sequence);
   absl::Status AwaitCopy(uint64_t id);
-  // Answers to Cancel so far, by the first task.
+  // Replies to Cancel so far, by the first task.
   std::multimap<uint64_t, bool> cancelled();
-  // In the order in which they came.
+  // In order of arrival.
   std::vector<Task> tasks();
   int num_copies();
   // All text that tasks printed.

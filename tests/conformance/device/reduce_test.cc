@@ -66,7 +66,7 @@ TEST_F(ReduceTest, ReducesViews) {
   }
 }
 
-TEST_F(ReduceTest, FindsExtremesAndWhereTheyAre) {
+TEST_F(ReduceTest, FindsExtremesAndTheirIndices) {
   HostArray input = Make(DType::kFloat32, {50000}, [](int64_t i) { return Value(i % 1000); });
   Store(DType::kFloat32, 5000, input.buffer.data() + 4 * 31234);
   Store(DType::kFloat32, 5000, input.buffer.data() + 4 * 41234);
@@ -76,7 +76,7 @@ TEST_F(ReduceTest, FindsExtremesAndWhereTheyAre) {
   EXPECT_EQ(harness().Get(Reduce(v1::Reduction::FUNCTION_ARGMIN, {}, input)).At(0), Value(0));
 }
 
-// What `values` make, one after another. Places count from 0; NaN wins.
+// Reduces `values` in order. Positions count from 0; NaN propagates.
 Value Expected(v1::Reduction::Function function, const std::vector<Value>& values) {
   Value result = 0;
   size_t best = 0;
@@ -126,7 +126,7 @@ std::string Bits(const std::vector<Value>& values) {
   return text;
 }
 
-// Sums stay so small that every type holds them.
+// Sums stay small enough for every type.
 HostArray Small(DType dtype, std::vector<int64_t> shape) {
   return Make(dtype, std::move(shape), [dtype](int64_t i) {
     if (dtype == DType::kBool) return Value(i % 3 == 1);
@@ -145,7 +145,7 @@ TEST_F(ReduceTest, EveryTypeInRowsAndColumns) {
     const auto third =
         dtype == DType::kBool ? v1::Reduction::FUNCTION_ANY : v1::Reduction::FUNCTION_ARGMIN;
     for (auto function : {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_MAX, third}) {
-      // Around the number of values that are combined side by side, and of those in a run.
+      // Around the number of values combined side by side, and that of a run.
       for (auto [rows, columns] : {std::pair<int64_t, int64_t>{3, 1},
                                    {2, 31},
                                    {5, 33},
@@ -184,14 +184,14 @@ TEST_F(ReduceTest, EveryFunctionOfViews) {
   }
 }
 
-TEST_F(ReduceTest, NaNWinsWhereverItLies) {
+TEST_F(ReduceTest, NaNPropagatesFromAnyPosition) {
   const double nan = std::nan("");
   for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
     for (auto function : {v1::Reduction::FUNCTION_MIN, v1::Reduction::FUNCTION_MAX,
                           v1::Reduction::FUNCTION_ARGMIN, v1::Reduction::FUNCTION_ARGMAX}) {
       for (int64_t place : {0, 5, 31, 32, 47, 511, 512, 700, 1052}) {
         for (int axis : {0, 1}) {
-          // Two NaNs of either sign in the middle one of three, the others have none.
+          // One of three has two NaNs of either sign in the middle, the others have none.
           const int64_t step = axis == 0 ? 35 : 1, start = axis == 0 ? 17 : 1053;
           HostArray input = axis == 0 ? Small(dtype, {1053, 35}) : Small(dtype, {3, 1053});
           for (auto [where, value] : {std::pair<int64_t, double>{1052, nan}, {place, -nan}}) {
@@ -207,7 +207,7 @@ TEST_F(ReduceTest, NaNWinsWhereverItLies) {
   }
 }
 
-TEST_F(ReduceTest, ThePlaceIsTheFirstOfEquals) {
+TEST_F(ReduceTest, IndexIsTheFirstOfEquals) {
   const double infinity = std::numeric_limits<double>::infinity();
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (int64_t n : {1, 31, 700, 70000}) {
@@ -235,7 +235,7 @@ TEST_F(ReduceTest, MeanAndNormFinishTheirSums) {
                    std::sqrt(8000.0 * 30));
 }
 
-TEST_F(ReduceTest, RepeatsToTheBit) {
+TEST_F(ReduceTest, RepeatedRunsAreBitIdentical) {
   const HostArray input =
       Make(DType::kFloat32, {1000000}, [](int64_t i) { return Value(1.0f / (i + 1)); });
   const DeviceArray placed = harness().Put(input);
@@ -265,11 +265,11 @@ TEST_F(ReduceTest, OperandsOutsideTheirArenaAreRefused) {
   EXPECT_TRUE(harness().Run(*task).ok());
 }
 
-// NumPy's `initial=` and `where=`, beside the same made here.
-TEST_F(ReduceTest, StartsFromAValueAndLeavesOutWhatTheMaskSays) {
+// NumPy's `initial=` and `where=`, compared with the host.
+TEST_F(ReduceTest, InitialValueAndMask) {
   struct Case {
     v1::Reduction::Function function;
-    std::string name;  // of a ufunc, in place of the function
+    std::string name;  // a ufunc instead of the function
     bool needs_initial;
     std::function<double(double, double)> combine;
     double identity;
@@ -335,7 +335,7 @@ TEST_F(ReduceTest, StartsFromAValueAndLeavesOutWhatTheMaskSays) {
   }
 }
 
-TEST_F(ReduceTest, MeansCountsAndTruthsTakeAMask) {
+TEST_F(ReduceTest, MeanCountAllAndAnyAcceptAMask) {
   using R = v1::Reduction;
   for (DType dtype : {DType::kFloat32, DType::kInt16, DType::kComplex128}) {
     const HostArray input = Counting(dtype, {4, 3001});
@@ -374,7 +374,7 @@ TEST_F(ReduceTest, MeansCountsAndTruthsTakeAMask) {
   }
 }
 
-TEST_F(ReduceTest, AClientsReductionTakesBoth) {
+TEST_F(ReduceTest, ClientReductionAcceptsInitialAndMask) {
   v1::Function definition;
   auto* reduction = definition.mutable_reduction();
   reduction->add_signatures("int64,int64->int64");
@@ -449,7 +449,7 @@ constexpr v1::Reduction::Function kOfNumbers[] = {
 
 class SkipNanTest : public ReduceTest {
  protected:
-  // A matrix. Some of its rows have only NaN.
+  // A matrix with some rows of only NaN.
   static HostArray WithNan(DType dtype, int64_t rows, int64_t columns) {
     return Make(dtype, {rows, columns}, [&](int64_t i) {
       if (i / columns % 5 == 3 || i % 3 == 1) return Value(std::nan(""));
@@ -481,7 +481,7 @@ class SkipNanTest : public ReduceTest {
   }
 };
 
-TEST_F(SkipNanTest, LeavesNanOutOfEveryFunction) {
+TEST_F(SkipNanTest, SkipsNanInEveryFunction) {
   for (v1::Reduction::Function function : kOfNumbers) {
     for (int axis : {0, 1}) {
       ExpectSkipped(function, WithNan(DType::kFloat64, 11, 37), axis);
@@ -490,7 +490,7 @@ TEST_F(SkipNanTest, LeavesNanOutOfEveryFunction) {
   }
 }
 
-TEST_F(SkipNanTest, LeavesNanOutOfEveryDType) {
+TEST_F(SkipNanTest, SkipsNanInEveryDType) {
   for (DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kComplex64, DType::kComplex128}) {
     for (v1::Reduction::Function function :
          {v1::Reduction::FUNCTION_SUM, v1::Reduction::FUNCTION_MEAN, v1::Reduction::FUNCTION_MAX,
@@ -503,8 +503,8 @@ TEST_F(SkipNanTest, LeavesNanOutOfEveryDType) {
     ExpectSkipped(function, integers, 1);
 }
 
-// Long rows are combined from several parts, some of which have nothing but NaN.
-TEST_F(SkipNanTest, PartsWithoutNumbersDoNotCount) {
+// Long rows are combined from several parts, some with only NaN.
+TEST_F(SkipNanTest, PartsWithOnlyNanDoNotCount) {
   const HostArray input = Make(DType::kFloat32, {1, 1000003}, [](int64_t i) {
     return i < 700000 || i % 3 == 0 ? Value(std::nan("")) : Value(i % 5 - 2);
   });
@@ -513,7 +513,7 @@ TEST_F(SkipNanTest, PartsWithoutNumbersDoNotCount) {
   }
 }
 
-TEST_F(SkipNanTest, MaskAndInitialValueTakePart) {
+TEST_F(SkipNanTest, SkipNanWithMaskAndInitialValue) {
   const double nan = std::nan("");
   const HostArray input =
       Make(DType::kFloat64, {6}, [&](int64_t i) { return i % 2 == 0 ? nan : Value(i); });

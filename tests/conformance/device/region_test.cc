@@ -1,4 +1,5 @@
-// Copies with memory that the daemon shares with a client, of devices that need a worker for them.
+// Copies with memory shared between the daemon and a client, for devices that need a worker for
+// them.
 #include <cstring>
 #include <random>
 
@@ -42,14 +43,14 @@ class RegionTest : public DeviceTest {
   bool harness_on_host_ = false;
 };
 
-TEST_F(RegionTest, DevicesOnHostMemoryNameThemselves) {
+TEST_F(RegionTest, HostMemoryDevicesHaveNoRegions) {
   if (!OnHost()) GTEST_SKIP() << "the device's own copies are tested instead";
   auto file = CreateMemoryFile("region", 4096);
   EXPECT_TRUE(absl::IsUnimplemented(harness().device().MapRegion(kRegion, 4096, *std::move(file))));
   EXPECT_TRUE(absl::IsUnimplemented(Copy(kRegion, true, 0, 0, 10)));
 }
 
-TEST_F(RegionTest, RoundTripsWhileItIsBeingPinned) {
+TEST_F(RegionTest, RoundTripsDuringPinning) {
   if (OnHost()) GTEST_SKIP() << "the daemon copies itself";
   constexpr uint64_t kSize = 48 << 20;
   Map(kRegion, kSize);
@@ -59,7 +60,7 @@ TEST_F(RegionTest, RoundTripsWhileItIsBeingPinned) {
     std::memcpy(map_.data() + i, &word, 4);
   }
   const std::string content(map_.view().substr(3, 20 << 20));
-  // At once: copies wait for what is under way.
+  // At once: the unmap waits for copies in flight.
   std::vector<uint64_t> copies;
   for (uint64_t at = 0; at < (20 << 20); at += 4 << 20)
     copies.push_back(Start(kRegion, true, 77 + at, 3 + at, 4 << 20));
@@ -67,14 +68,14 @@ TEST_F(RegionTest, RoundTripsWhileItIsBeingPinned) {
   std::memset(map_.data() + (24 << 20), 0, 24 << 20);
   ASSERT_TRUE(Copy(kRegion, false, 77, (24 << 20) + 1, 20 << 20).ok());
   EXPECT_TRUE(map_.view().substr((24 << 20) + 1, 20 << 20) == content);
-  // Staging has the same bytes.
+  // Staging gives the same bytes.
   auto staged = harness().Download(Harness::kArena, 77, 20 << 20);
   ASSERT_TRUE(staged.ok());
   EXPECT_TRUE(*staged == content);
   ASSERT_TRUE(harness().device().UnmapRegion(kRegion).ok());
 }
 
-TEST_F(RegionTest, RangesOutsideAndRegionsThatAreNotThereAreRefused) {
+TEST_F(RegionTest, InvalidRangesAndRegionsAreRefused) {
   if (OnHost()) GTEST_SKIP() << "the daemon copies itself";
   Map(kRegion, 8192);
   for (bool up : {true, false}) {
@@ -90,11 +91,11 @@ TEST_F(RegionTest, RangesOutsideAndRegionsThatAreNotThereAreRefused) {
   EXPECT_REFUSED(Copy(kRegion, true, 0, 0, 2));
 }
 
-TEST_F(RegionTest, AFileThatIsNoneFailsItsCopiesAlone) {
+TEST_F(RegionTest, InvalidFileFailsOnlyItsCopies) {
   if (OnHost()) GTEST_SKIP() << "the daemon copies itself";
   auto small = CreateMemoryFile("region", 4096);
   ASSERT_TRUE(small.ok());
-  // Larger than it is: its use would end in SIGBUS.
+  // Larger than the file: its use would end in SIGBUS.
   ASSERT_TRUE(harness().device().MapRegion(kRegion, 1 << 20, *std::move(small)).ok());
   EXPECT_FALSE(Copy(kRegion, true, 0, 0, 10).ok());
   ASSERT_TRUE(harness().device().UnmapRegion(kRegion).ok());
@@ -103,7 +104,7 @@ TEST_F(RegionTest, AFileThatIsNoneFailsItsCopiesAlone) {
   ASSERT_TRUE(harness().device().UnmapRegion(kRegion + 1).ok());
 }
 
-TEST_F(RegionTest, AnArenaIsUnmappedAfterItsCopies) {
+TEST_F(RegionTest, ArenaIsUnmappedAfterItsCopies) {
   if (OnHost()) GTEST_SKIP() << "the daemon copies itself";
   Map(kRegion, 32 << 20);
   ASSERT_TRUE(harness().CreateArena(21, 32 << 20).ok());

@@ -24,7 +24,7 @@ Value Mixed(int64_t i, int64_t range) {
       static_cast<int64_t>(static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u >> 33) % range);
 }
 
-// Values of the dtype with repetitions, negative ones and NaN where it has them.
+// Values of the dtype with repetitions, negative ones and NaN if it has them.
 HostArray MixedArray(DType dtype, std::vector<int64_t> shape, int64_t range = 5000) {
   if (ItemSize(dtype) == 1) range = IsBool(dtype) ? 2 : 100;
   if (ItemSize(dtype) == 2 && !IsInteger(dtype)) range = std::min<int64_t>(range, 200);
@@ -38,7 +38,7 @@ HostArray MixedArray(DType dtype, std::vector<int64_t> shape, int64_t range = 50
   });
 }
 
-// The elements along an axis, slice by slice: all but that axis in C order.
+// The elements along an axis, slice by slice: all other axes in C order.
 std::vector<std::vector<Value>> Slices(const HostArray& array, int axis) {
   const auto& shape = array.info.shape;
   int64_t inner = 1, outer = 1;
@@ -154,7 +154,7 @@ TEST_F(SelectTest, SelectsFromEveryDType) {
   }
 }
 
-// Short rows, rows of a block each, rows of many chunks, and more ranks than are sought at once.
+// Short rows, rows of one block each, rows of many chunks, and more ranks than one pass seeks.
 TEST_F(SelectTest, SelectsFromEveryLength) {
   for (int64_t n : {1, 2, 3, 33, 1023, 1024, 1025, 2048, 5000, 65536, 300007}) {
     for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt16}) {
@@ -179,7 +179,7 @@ TEST_F(SelectTest, SelectsAlongAnyAxisOfAnyLayout) {
   ExpectSelects(Reversed(Transposed(MixedArray(DType::kFloat64, {5, 2100})), 0), 0, {1050, 1049});
 }
 
-TEST_F(SelectTest, SlicesHaveRanksOfTheirOwn) {
+TEST_F(SelectTest, SlicesHaveSeparateRanks) {
   for (int64_t n : {50, 4000}) {
     const HostArray input = MixedArray(DType::kFloat64, {6, n});
     const HostArray ranks = Make(DType::kInt32, {6, 2}, [&](int64_t i) {
@@ -199,7 +199,7 @@ TEST_F(SelectTest, SlicesHaveRanksOfTheirOwn) {
   }
 }
 
-TEST_F(SelectTest, ExtremesNanAndZerosHaveTheirOrder) {
+TEST_F(SelectTest, ExtremesNanAndZerosAreOrdered) {
   const double nan = std::nan(""), inf = HUGE_VAL;
   for (DType dtype : {DType::kFloat16, DType::kBFloat16, DType::kFloat32, DType::kFloat64}) {
     const std::vector<double> values = {nan, 1, inf, -inf, -nan, -2, 1, 5, -inf, nan};
@@ -273,7 +273,7 @@ TEST_F(SelectTest, PartitionsEveryLengthAndLayout) {
   ExpectPartitions(Reversed(Transposed(MixedArray(DType::kFloat64, {5, 2100})), 0), 0, {1050, 3});
 }
 
-TEST_F(SelectTest, KeysDecideWhereTheOnesBeforeAreEqual) {
+TEST_F(SelectTest, LaterKeysBreakTies) {
   for (int64_t n : {1, 10, 1000, 1025, 20000}) {
     const HostArray second = MixedArray(DType::kFloat32, {2, n}, 40);
     const HostArray third = Transposed(MixedArray(DType::kComplex64, {n, 2}, 20));

@@ -1,4 +1,4 @@
-// Functions between known places, and sums of products of two rows.
+// Interpolation between sample points, and correlation of two rows.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -43,7 +43,7 @@ HostArray Row(DType dtype, const std::vector<Value>& values) {
   return Make(dtype, {static_cast<int64_t>(values.size())}, [&](int64_t i) { return values[i]; });
 }
 
-TEST_F(SignalTest, InterpolatesOnStraightLines) {
+TEST_F(SignalTest, InterpolatesLinearly) {
   for (DType dtype : {DType::kInt16, DType::kFloat32, DType::kFloat64, DType::kFloat16}) {
     const HostArray known = Make(dtype, {60}, [](int64_t i) { return Value(4 * i); });
     const HostArray values = Make(dtype, {60}, [](int64_t i) { return Value(i * i % 64); });
@@ -63,7 +63,7 @@ TEST_F(SignalTest, InterpolatesOnStraightLines) {
   }
 }
 
-TEST_F(SignalTest, EndsNanAndInfinitiesAreNumPys) {
+TEST_F(SignalTest, EndsNanAndInfinitiesFollowNumPy) {
   const double nan = std::nan(""), inf = HUGE_VAL;
   const HostArray known = Row(DType::kFloat64, {1, 2, 3}), values = Row(DType::kFloat64, {5, 7, 1});
   const HostArray input = Row(DType::kFloat64, {0, 1, 3, 4, nan, -inf, inf, 2.5});
@@ -82,7 +82,7 @@ TEST_F(SignalTest, EndsNanAndInfinitiesAreNumPys) {
   }));
   got[4] = 0;
   EXPECT_EQ(got, (std::vector<double>{-1, 5, 1, 9, 0, -1, 9, 4}));
-  // One known place; equal infinite values; a known place itself beside an infinite one.
+  // One sample point; equal infinite values; a sample point itself next to an infinite one.
   EXPECT_EQ(
       numbers(Interpolated(
           Row(DType::kFloat64, {0, 2, 3}), Row(DType::kFloat64, {2}), Row(DType::kFloat64, {8}),
@@ -124,7 +124,7 @@ std::vector<Value> Expected(const HostArray& left, const HostArray& right, v1::C
   const int64_t shorter = std::min(n, m), longer = std::max(n, m);
   if (mode == v1::Correlate::MODE_FULL) return full;
   if (mode == v1::Correlate::MODE_SAME) {
-    // NumPy turns the result of exchanged rows round.
+    // NumPy reverses the result of swapped rows.
     const int64_t begin = n >= m ? m - 1 - m / 2 : n / 2;
     return {full.begin() + begin, full.begin() + begin + longer};
   }
@@ -180,7 +180,7 @@ TEST_F(SignalTest, CorrelatesEveryDType) {
             DType::kFloat32);
 }
 
-// Elements that do not overlap take no part, whatever their values are.
+// Elements outside the overlap do not contribute, whatever their values.
 TEST_F(SignalTest, InfinitiesStayWithinTheirOverlap) {
   const double inf = HUGE_VAL;
   const HostArray left =

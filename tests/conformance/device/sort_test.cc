@@ -33,7 +33,7 @@ class SortTest : public DeviceTest {
     return static_cast<double>(
         static_cast<int64_t>(static_cast<uint64_t>(i) * 0x9E3779B97F4A7C15u >> 33) % range);
   }
-  // Sorting and argsorting, both ways, against std::stable_sort.
+  // Sort and argsort in both directions, compared with std::stable_sort.
   void Expect(const HostArray& input, int axis) {
     const DeviceArray placed = harness().Put(input);
     const auto& shape = input.info.shape;
@@ -83,7 +83,7 @@ TEST_F(SortTest, SortsEveryDType) {
     const DType dtype = *DTypeFromNumber(number);
     const int64_t range = IsBool(dtype) ? 2 : 100;
     const int64_t less = IsBool(dtype) || IsUnsigned(dtype) ? 0 : 50;
-    // Merged, and on a GPU sorted by digits.
+    // By merges, and on a GPU also by digits.
     for (int64_t n : {3000, 5000}) {
       Expect(Make(dtype, {2, n},
                   [&](int64_t i) {
@@ -184,7 +184,7 @@ TEST_F(SortTest, SearchesASortedArray) {
             (std::vector<Value>{0, 0, 0}));
 }
 
-TEST_F(SortTest, TopKIsTheBeginningOfTheSortedRow) {
+TEST_F(SortTest, TopKIsThePrefixOfTheSortedRow) {
   struct Case {
     std::vector<int64_t> shape;
     int axis;
@@ -244,9 +244,9 @@ TEST_F(SortTest, TopKIsTheBeginningOfTheSortedRow) {
   }
 }
 
-// The unique values of an array as a client makes them of operations: sort, compare neighbours,
-// count, compress.
-TEST_F(SortTest, UniqueIsSortCompareCountCompress) {
+// The unique values of an array as a client composes them: sort, compare neighbours, count,
+// compress.
+TEST_F(SortTest, UniqueFromSortCompareCountCompress) {
   const HostArray input = Make(DType::kFloat32, {5000}, [](int64_t i) { return Mixed(i, 300); });
   auto sorted = harness().Compute(SortOf(0, false, false), {harness().Put(input)});
   ASSERT_TRUE(sorted.ok()) << sorted.status();

@@ -14,7 +14,7 @@ absl::StatusOr<SubjectUnderTest> Subject() {
   if (list.devices_size() == 0) return absl::UnavailableError(list.reason());
   SubjectUnderTest subject;
   subject.description = list.devices(0);
-  // Code for a lesser processor, which this one runs too.
+  // Code for an older processor, which this one runs too.
   if (const char* target = std::getenv("STRIDE_TEST_CPU_TARGET"); target != nullptr) {
     const auto targets = cpu::PortableTargets();
     if (std::find(targets.begin(), targets.end(), target) == targets.end())

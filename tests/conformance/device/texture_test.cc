@@ -8,7 +8,7 @@
 namespace stride::conformance {
 namespace {
 
-// Reads texels at coordinates or numbers that lie in `at`, three to a thread.
+// Reads texels at the coordinates or indices in `at`, three per thread.
 constexpr char kReaders[] = R"(
 extern "C" __global__ void fetch(cudaTextureObject_t t, const float* at, float* out) {
   const int i = threadIdx.x;
@@ -58,7 +58,7 @@ wire::Texture Described(std::vector<uint32_t> extents, uint64_t row_bytes,
 
 class TextureTest : public KernelTest {
  protected:
-  // What `entry` reads of `array` at each point.
+  // Values that `entry` reads from `array` at each point.
   std::vector<double> Read(const std::string& entry, wire::Texture texture,
                            const DeviceArray& array, const std::vector<Point>& points) {
     const auto count = static_cast<int64_t>(points.size());
@@ -96,7 +96,7 @@ class TextureTest : public KernelTest {
   }
 };
 
-TEST_F(TextureTest, NumbersOfTexels) {
+TEST_F(TextureTest, TexelsByIndex) {
   wire::Texture texture = Described({20}, 80);
   texture.set_linear(true);
   Check("fetch", texture, Counted(DType::kFloat32, {20}), {{0}, {19}, {7}, {20}, {-1}},
@@ -107,15 +107,15 @@ TEST_F(TextureTest, NumbersOfTexels) {
   Check("fetch4", pairs, Counted(DType::kInt32, {20}), {{0}, {9}, {10}}, {1, 18019, 0});
 }
 
-// The bytes of a texture need not begin where a GPU's textures must.
-TEST_F(TextureTest, ArraysThatAreNotAligned) {
+// The memory of an array need not have the alignment of a GPU texture.
+TEST_F(TextureTest, UnalignedArrays) {
   DeviceArray array = Counted(DType::kFloat32, {64});
   array.offset += 4;
   wire::Texture numbers = Described({60}, 240);
   numbers.set_linear(true);
   Check("fetch", numbers, array, {{0}, {59}}, {1, 60});
   Check("image", Described({5, 4}, 20), array, {{0, 0}, {4, 3}, {2, 1}}, {1, 20, 8});
-  // A later launch reads what the array has become.
+  // A later launch reads the array's new values.
   const std::vector<float> sevens(60, 7);
   const std::string bytes(reinterpret_cast<const char*>(sevens.data()), 240);
   const absl::Status uploaded = harness().Upload(array.arena, array.offset, bytes);
@@ -142,7 +142,7 @@ TEST_F(TextureTest, PointsAndAddressModes) {
     Check("image", repeated, array, points,
           wraps ? std::vector<double>{0, 0, 15, 4} : std::vector<double>{0, 15, 0, 116});
   }
-  // One of three rows, of which four texels each are not the image's.
+  // One of three rows, of which four texels each are not part of the image.
   Check("image", Described({12, 3}, 64), array, {{11, 0}, {12, 1}, {0, 2}}, {11, 27, 32});
   Check("line", Described({16}, 64), array, {{0}, {7.5f}, {16}, {-1}}, {0, 7, 15, 0});
   Check("volume", Described({4, 4, 8}, 16), array, {{1, 2, 3}, {9, 9, 9}, {0, 0, 7.5f}},
@@ -166,7 +166,7 @@ TEST_F(TextureTest, ChannelsAndNormalizedValues) {
         {13, 0});
 }
 
-// A weight has 8 bits of fraction. The device may round to one of the two next to it.
+// A weight has 8 bits of fraction. The device may round to either neighbour.
 TEST_F(TextureTest, LinearFilters) {
   const DeviceArray array = Counted(DType::kFloat32, {8, 16});
   wire::Texture image = Described({16, 8}, 64);

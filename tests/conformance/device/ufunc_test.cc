@@ -21,7 +21,7 @@ class UfuncTest : public DeviceTest {
     return Make(dtype, {static_cast<int64_t>(values.size())},
                 [&](int64_t i) { return Value(values[static_cast<size_t>(i)]); });
   }
-  // Equal to the bit, but for NaN's payload.
+  // Bitwise equal, except for NaN's payload.
   static void ExpectSame(double got, double expected, const std::string& what) {
     if (std::isnan(expected)) {
       EXPECT_TRUE(std::isnan(got)) << what << " gave " << got;
@@ -32,7 +32,7 @@ class UfuncTest : public DeviceTest {
   }
 };
 
-TEST_F(UfuncTest, FrexpTakesFloatsApart) {
+TEST_F(UfuncTest, FrexpSplitsFloats) {
   const std::vector<double> values = {0.0,  -0.0,  1.0,  -1.0, 0.5, 3.75,     -1024, 1e30,
                                       kInf, -kInf, kNan, 7.0,  -6,  0x1p-126, 0.1f,  0x1p127};
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
@@ -58,7 +58,7 @@ TEST_F(UfuncTest, FrexpTakesFloatsApart) {
   EXPECT_EQ(harness().Get((*half)[1]).Values(), (std::vector<Value>{3, -1}));
 }
 
-TEST_F(UfuncTest, ModfSplitsAtThePoint) {
+TEST_F(UfuncTest, ModfSplitsIntegerAndFraction) {
   const std::vector<double> values = {0.0,   -0.0, 1.0,   -1.0, 0.5,       -0.5,   3.75,
                                       -2.25, kInf, -kInf, kNan, 1048576.5, -1e-40, 1e30};
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
@@ -99,7 +99,7 @@ TEST_F(UfuncTest, DivmodIsFloorDivideAndRemainder) {
   ExpectSame(rest.At(3).real(), kNan, "inf % 2");
 }
 
-TEST_F(UfuncTest, TwoOutputsOfAStridedInputGoToViews) {
+TEST_F(UfuncTest, TwoOutputsOfStridedInputIntoViews) {
   const HostArray input =
       Transposed(Make(DType::kFloat64, {3, 5}, [](int64_t i) { return i * 0.75 - 4; }));
   DeviceArray first = harness().Put(Make(DType::kFloat32, {5, 6}, [](int64_t) { return -1.0; }));
@@ -119,7 +119,7 @@ TEST_F(UfuncTest, TwoOutputsOfAStridedInputGoToViews) {
   }
 }
 
-TEST_F(UfuncTest, WhereKeepsWhatTheMaskLeavesOut) {
+TEST_F(UfuncTest, WhereKeepsUnmaskedElements) {
   v1::Operation operation = UfuncOf("add", 2);
   operation.mutable_ufunc()->mutable_where()->set_handle(50);
   for (DType dtype : {DType::kFloat32, DType::kInt16, DType::kFloat16, DType::kComplex128}) {

@@ -17,7 +17,7 @@ void Write(T value, char* bytes) {
   std::memcpy(bytes, &value, sizeof(T));
 }
 
-// Normal numbers and zero alone: what the tests use.
+// Only normal numbers and zero, as used by the tests.
 float FromHalf(uint16_t half) {
   const uint32_t magnitude = half & 0x7fff;
   const uint32_t sign = uint32_t{half & 0x8000u} << 16;
@@ -96,7 +96,7 @@ void Store(DType dtype, Value value, char* bytes) {
       return Write(value, bytes);
     default:
       return WithType(dtype, [&](auto type) {
-        // By way of int64, so that a negative number wraps in an unsigned type.
+        // Through int64, so that a negative number wraps in an unsigned type.
         using T = decltype(type);
         if constexpr (std::is_floating_point_v<T>) {
           Write(static_cast<T>(value.real()), bytes);

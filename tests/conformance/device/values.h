@@ -11,15 +11,15 @@
 
 namespace stride::conformance {
 
-// Every dtype's values as one C++ type. float64 and complex128 lose nothing; tests keep 64-bit
+// Values of every dtype as one C++ type. float64 and complex128 lose nothing; tests keep 64-bit
 // integers below 2^53.
 using Value = std::complex<double>;
 
 Value Load(DType dtype, const char* bytes);
-// Truncates to the 16-bit floats: give them values that they hold exactly.
+// Truncates to the 16-bit floats: use exactly representable values.
 void Store(DType dtype, Value value, char* bytes);
 
-// An array on the host: its buffer's bytes and how the array lies in them.
+// An array on the host: the bytes of its buffer and its layout in them.
 struct HostArray {
   ArrayInfo info;
   std::string buffer;

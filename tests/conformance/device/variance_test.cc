@@ -1,5 +1,5 @@
-// Variances and standard deviations against two passes in long double, where a large mean, an
-// element far from all others and nothing to count would show.
+// Variances and standard deviations compared with two passes in long double. Covers a large mean,
+// an outlier, and empty sets.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -13,7 +13,7 @@ namespace {
 
 using R = v1::Reduction;
 
-// The variance of `values`, with so many degrees of freedom less.
+// The variance of `values`, with `correction` subtracted from the degrees of freedom.
 double Variance(const std::vector<Value>& values, double correction = 0) {
   std::complex<long double> sum = 0;
   for (Value value : values) sum += std::complex<long double>(value);
@@ -24,7 +24,7 @@ double Variance(const std::vector<Value>& values, double correction = 0) {
   return static_cast<double>(squares / left);
 }
 
-// A unit in the last place of 1, of a result of this type.
+// One unit in the last place of 1 in a result of this type.
 double UnitOf(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
@@ -161,8 +161,8 @@ TEST_F(VarianceTest, EveryDType) {
   }
 }
 
-// Sums of squares less the square of the sum, shifted by it, would lose all digits.
-TEST_F(VarianceTest, OneElementIsFarFromAllOthers) {
+// The sum of squares minus the shifted square of the sum would lose all digits.
+TEST_F(VarianceTest, OutlierKeepsAccuracy) {
   for (int64_t place : {0, 1, 777, 199999}) {
     const auto far = [&](int64_t i) {
       return Value(i == place ? 1e6 : 100 + (i * 37 % 101) / 50.0);
@@ -173,7 +173,7 @@ TEST_F(VarianceTest, OneElementIsFarFromAllOthers) {
   }
 }
 
-TEST_F(VarianceTest, EqualElementsHaveNone) {
+TEST_F(VarianceTest, EqualElementsHaveZeroVariance) {
   for (double value : {0.1, 1e7, -3e30}) {
     for (const std::vector<int32_t>& axes : std::vector<std::vector<int32_t>>{{}, {0}, {1}}) {
       const HostArray input =
@@ -199,7 +199,7 @@ TEST_F(VarianceTest, SubtractsTheCorrection) {
   EXPECT_TRUE(std::isnan(single->At(0).real()));
 }
 
-TEST_F(VarianceTest, EmptyAndNotFinite) {
+TEST_F(VarianceTest, EmptyAndNonFinite) {
   auto empty =
       Compute(R::FUNCTION_VAR, {.input = Make(DType::kFloat32, {3, 0}, nullptr), .axes = {1}});
   ASSERT_TRUE(empty.ok()) << empty.status();
@@ -216,7 +216,7 @@ TEST_F(VarianceTest, EmptyAndNotFinite) {
   }
 }
 
-TEST_F(VarianceTest, OfTheElementsThatTakePart) {
+TEST_F(VarianceTest, MaskedElementsDoNotCount) {
   for (DType dtype : {DType::kFloat32, DType::kComplex128}) {
     for (const std::vector<int64_t>& shape :
          std::vector<std::vector<int64_t>>{{90, 70}, {3, 50000}, {20000, 20}}) {
@@ -229,7 +229,7 @@ TEST_F(VarianceTest, OfTheElementsThatTakePart) {
   }
 }
 
-TEST_F(VarianceTest, LeavesNanOut) {
+TEST_F(VarianceTest, SkipsNan) {
   for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64, DType::kComplex64}) {
     for (const std::vector<int64_t>& shape :
          std::vector<std::vector<int64_t>>{{90, 70}, {3, 50000}, {20000, 20}}) {
@@ -251,7 +251,7 @@ TEST_F(VarianceTest, LeavesNanOut) {
   EXPECT_EQ(result->At(1), Value(0.5));
 }
 
-TEST_F(VarianceTest, TheSameBitsEachTime) {
+TEST_F(VarianceTest, RepeatedRunsAreBitIdentical) {
   for (const std::vector<int32_t>& axes : std::vector<std::vector<int32_t>>{{}, {0}, {1}}) {
     const Case one{.input = Around(DType::kFloat32, {700, 900}, 10, 3), .axes = axes};
     auto first = Compute(R::FUNCTION_VAR, one);

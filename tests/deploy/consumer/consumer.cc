@@ -1,4 +1,4 @@
-// Doubles some numbers on the daemon that it is told of.
+// Doubles some numbers on the daemon at the given address.
 #include <cstdio>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What people type as operands of the command-line client.
+// Operands typed by users of the command-line client.
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
-// What a compiler that was taken over says of the code it made: the status, and the kernels whose
-// parameters launches are bound to.
+// The reply of a compromised compiler: the status, and the kernels to whose parameters launches are
+// bound.
 
 #include <cstdint>
 #include <vector>

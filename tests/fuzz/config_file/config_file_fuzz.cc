@@ -1,10 +1,10 @@
-// The daemon's configuration file: refused in words, or within its bounds.
+// The daemon's configuration file: refused with a message, or within its bounds.
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "server/main/config.h"
+#include "server/main/command_line.h"
 #include "tests/fuzz/driver/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {

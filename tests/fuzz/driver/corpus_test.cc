@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size);
-// A target may bring its own, which calls LLVMFuzzerMutate for plain bytes.
+// A target may bring its own mutator, which calls LLVMFuzzerMutate for plain bytes.
 extern "C" __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* bytes, size_t size,
                                                                 size_t max_size, unsigned seed);
 
@@ -104,7 +104,7 @@ std::string Mutated(std::string input) {
 
 }  // namespace
 
-// What libFuzzer gives to custom mutators.
+// libFuzzer provides this to custom mutators.
 extern "C" size_t LLVMFuzzerMutate(uint8_t* bytes, size_t size, size_t max_size) {
   std::string input(reinterpret_cast<char*>(bytes), size);
   Mutate(&input);
@@ -113,12 +113,12 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* bytes, size_t size, size_t max_size)
   return input.size();
 }
 
-TEST(CorpusTest, EveryInput) {
+TEST(CorpusTest, EveryCorpusInputPasses) {
   ASSERT_FALSE(Corpus().empty());
   for (const std::string& input : Corpus()) RunInput(input);
 }
 
-TEST(CorpusTest, Mutations) {
+TEST(CorpusTest, MutationsPass) {
   const auto end = std::chrono::steady_clock::now() + kTime;
   int count = 0;
   for (; count < kMutations && std::chrono::steady_clock::now() < end; ++count) {

@@ -26,7 +26,7 @@ class Mutator {
     const auto* descriptor = message->GetDescriptor();
     if (descriptor->field_count() == 0) return;
     const FieldDescriptor* field = descriptor->field(Below(descriptor->field_count()));
-    // A oneof's fields push each other out: what is set is mutated most of the time.
+    // Setting a field of a oneof clears the others: usually mutate the one that is set.
     std::vector<const FieldDescriptor*> set;
     message->GetReflection()->ListFields(*message, &set);
     if (!set.empty() && Below(3) != 0) field = set[Below(set.size())];

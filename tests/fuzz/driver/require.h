@@ -1,4 +1,4 @@
-// What must hold of every input, whatever it is.
+// Conditions that hold for every input.
 #pragma once
 
 #include <cstdio>

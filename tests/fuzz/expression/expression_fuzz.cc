@@ -1,4 +1,4 @@
-// The expression parser: never more nodes than it promises, every node after its arguments.
+// The expression parser: never more nodes than its limit, every node after its arguments.
 
 #include <cstdint>
 #include <string>

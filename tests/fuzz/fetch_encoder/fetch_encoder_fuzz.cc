@@ -1,4 +1,4 @@
-// What FetchArray writes by hand is what protobuf reads.
+// Protobuf reads the responses that FetchArray encodes by hand.
 
 #include <cstdint>
 #include <memory>

@@ -6,24 +6,24 @@
 
 #include "tests/fuzz/kernels/scalar.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
-// How far a value, or the way to a statement, may differ: not within the block, not within a warp,
-// from thread to thread.
+// How far a value, or the control flow of a statement, may diverge: not within the block, not
+// within a warp, or per thread.
 enum Level { kByBlock, kByWarp, kByThread };
 
-constexpr int kMaxDepth = 3;  // of expressions and of statements
+constexpr int kMaxDepth = 3;  // limits of expressions and of statements
 
 struct Variable {
   int index;
   Type type;
   Level level;
-  bool assigned = true;  // may be
+  bool assigned = true;  // upper bound
   bool small = false;    // 0..15
 };
 
-// What the threads do with a shared array since the last barrier.
+// Accesses of the threads to a shared array since the last barrier.
 struct Mode {
   enum Kind { kFree, kOwned, kRead, kAtomic, kSingle, kConflict };
   Kind kind = kFree;
@@ -38,7 +38,7 @@ struct Context {
   bool in_loop = false, in_switch = false, may_continue = true;
   Level loop_level = kByThread;
   int depth = 0;
-  int single = -1;  // the one thread that comes here
+  int single = -1;  // the only thread that executes here
 };
 
 class Generator {
@@ -424,7 +424,7 @@ class Generator {
                 {std::move(mask), std::move(value), Expr(Type::kI32, kByThread, 1)});
   }
 
-  // Those for whom something holds talk among themselves.
+  // The threads for which a condition holds exchange values.
   void PartOfWarp(std::vector<Statement>& out) {
     Expression condition = Expr(Type::kBool, kByThread, 2);
     const Variable flag = AddVariable(Type::kBool, kByThread, false);
@@ -457,7 +457,7 @@ class Generator {
     out.push_back(Simple(Do::kStore, {Permuted(mode.param), To(type, std::move(value))}, which));
   }
 
-  // One thread writes what it likes.
+  // One thread writes arbitrary elements.
   void StoreOfOne(const Context& context, std::vector<Statement>& out) {
     if (program_.shared.empty()) return Assign(context, out);
     const int which = Below(program_.shared.size()), thread = Below(40);
@@ -521,7 +521,7 @@ class Generator {
     }
   }
 
-  // The statements of a nested body; what it declares ends with it.
+  // The statements of a nested body; its declarations end with it.
   std::vector<Statement> Body(Context context, int most) {
     ++context.depth;
     size_t visible = scope_.size();
@@ -616,7 +616,7 @@ class Generator {
       loop.args = {Number(Type::kI32, Below(2)), std::move(limit)};
       loop.extra = 1 + (Chance(20) ? Below(2) : 0);
     } else {
-      // The scope is the loop's outside: what the body declared is gone.
+      // The scope is outside the loop: the body's declarations are gone.
       scope_.erase(scope_.begin() + static_cast<std::ptrdiff_t>(visible), scope_.end());
       shared_reads_ = false;
       loop.args = {Expr(Type::kBool, context.level, 2)};
@@ -644,7 +644,7 @@ class Generator {
       return;
     }
     if (!early_returns_) return Assign(context, out);
-    // Mostly few: who has left tests nothing more.
+    // Mostly few: threads that have left test nothing more.
     Expression who =
         Make(Op::kLess, Type::kBool,
              {Make(Op::kAnd, Type::kI32, {Expr(Type::kI32, kByThread, 2), Number(Type::kI32, 15)}),
@@ -712,7 +712,7 @@ class Generator {
     scope_.clear();
   }
 
-  // What every variable and private array came to.
+  // Stores the final value of every variable and private array.
   void Finish(std::vector<Statement>& out) {
     Expression sum = Number(Type::kU32, 1);
     auto mix = [&](Expression value) {
@@ -742,11 +742,11 @@ class Generator {
   std::vector<Type>* variables_ = nullptr;
   std::vector<Variable> scope_;
   std::vector<Mode> modes_;
-  std::vector<Mode> exits_;  // merged over the ways out of the innermost loop
+  std::vector<Mode> exits_;  // merged over the exits of the innermost loop
 };
 
 }  // namespace
 
 Program Generate(uint64_t seed, Flavour flavour) { return Generator(seed, flavour).Run(); }
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

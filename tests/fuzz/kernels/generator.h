@@ -1,15 +1,15 @@
-// Makes a program from a seed.
+// Generates a program from a seed.
 #pragma once
 
 #include "tests/fuzz/kernels/program.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
 enum class Flavour {
-  kBlock,  // barriers of the block at most
-  kWarp,   // shuffles and votes too
+  kBlock,  // at most barriers of the block
+  kWarp,   // also shuffles and votes
 };
 
 Program Generate(uint64_t seed, Flavour flavour);
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -6,13 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "tests/fuzz/kernels/scalar.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 using Mask = std::bitset<kMaxThreadsPerBlock>;
 using Lanes = std::vector<Bits>;
 
-// The variables of the kernel or of one call, and who has left what.
+// The variables of the kernel or of one call, and the threads that have left each construct.
 struct Frame {
   std::vector<Lanes> variables;
   Lanes result;
@@ -20,7 +20,7 @@ struct Frame {
   Mask Here(const Mask& mask) const { return mask & ~(left_loop | next_round | returned); }
 };
 
-// Who touched an element since the last barrier; -1 nobody, -2 several.
+// The thread that accessed an element since the last barrier; -1: none, -2: several.
 struct Touched {
   int epoch = -1, writer = -1, reader = -1;
   bool atomic = false;
@@ -221,7 +221,8 @@ class Block {
       default:
         break;
     }
-    // CUDA leaves it open what a lane reads that is not there; this device gives its own value.
+    // CUDA does not define the value read from an absent lane; this device returns the thread's
+    // own.
     bool there = other >= 0 && other < 32 && (present >> other & 1) != 0;
     return args[1][first + (there ? other : lane)];
   }
@@ -430,4 +431,4 @@ std::string Interpret(const Program& program, const LaunchConfig& launch, Memory
   return "";
 }
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -1,19 +1,19 @@
-// Runs a program without compiling it: every operation for all threads of a block at once, those
-// elsewhere masked out. That is one of the orders a race-free program may run in.
+// Runs a program without compiling it: every operation for all threads of a block at once, with
+// inactive threads masked out. This is a valid order for a race-free program.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "server/worker/cpu/kernel/launch_limits.h"
+#include "cpucuda/cpucuda.h"
 #include "tests/fuzz/kernels/program.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
-// What a kernel reads and writes.
+// The memory that a kernel reads and writes.
 struct Memory {
-  std::vector<int32_t> out;                  // kNumOwn + 1 slots of a value for each thread
+  std::vector<int32_t> out;                  // kNumOwn + 1 slots, one value per thread each
   std::vector<float> real;                   // kNumOwn
   std::vector<int32_t> acc;                  // kNumAccumulators
   std::vector<int32_t> gx;                   // shared_size for each block
@@ -23,7 +23,7 @@ struct Memory {
   float q = 0;
 };
 
-// "" or what is wrong with the program itself: a race, or a barrier that some threads miss.
+// Returns "" or the program's own error: a race, or a barrier that some threads miss.
 std::string Interpret(const Program& program, const LaunchConfig& launch, Memory& memory);
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

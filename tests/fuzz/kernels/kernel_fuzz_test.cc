@@ -1,8 +1,8 @@
-// Random kernels, compiled and run by the CPU device, against an interpreter that knows nothing of
-// the compiler: every byte must agree.
+// Random kernels, compiled and run by the CPU device, compared with an interpreter that shares no
+// code with the compiler: every byte must agree.
 //
 // Environment: STRIDE_FUZZ_KERNELS kernels of each kind, STRIDE_FUZZ_SEED the first seed. A failure
-// prints the seed; STRIDE_FUZZ_SEED=that STRIDE_FUZZ_KERNELS=1 is that kernel alone.
+// prints its seed N; STRIDE_FUZZ_SEED=N STRIDE_FUZZ_KERNELS=1 runs only that kernel.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -15,22 +15,20 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cpu/compiler/compiler.h"
-#include "server/worker/cpu/kernel/launch.h"
-#include "server/worker/cpu/kernel/module.h"
+#include "cpucuda/cpucuda.h"
 #include "tests/fuzz/kernels/generator.h"
 #include "tests/fuzz/kernels/interpreter.h"
 #include "tests/fuzz/kernels/scalar.h"
 #include "tests/fuzz/kernels/text.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 constexpr int kKernelsInSource = 12;
 constexpr int kLaunches = 2;
 constexpr int kSecondsForKernel = 60;
 
-// What runs now, for whoever catches the signal of a crash or of a kernel that does not end.
+// The kernel that runs now, for the handler of a crash or of a kernel that does not end.
 char running[256];
 
 void OnSignal(int signal) {
@@ -146,7 +144,7 @@ class Fuzz {
     }
     alarm(0);
     std::printf("%d kernels, %d launches agree; %d refused\n", ran_, launches_, refused_);
-    // Refusals are allowed, but not to be most of the test.
+    // Refusals are allowed, but must not be the majority.
     EXPECT_LT(refused_ * 10, ran_ + refused_ + 10);
   }
 
@@ -158,7 +156,8 @@ class Fuzz {
     alarm(kSecondsForKernel * static_cast<unsigned>(batch.size()));
     CompileRequest request{.source = CommonText(), .form = form_};
     for (const Program& program : batch) request.source += KernelText(program);
-    // No contraction, so that floats have one right answer. Other optimisations leave other code.
+    // No contraction, so that floats have one correct result. Other optimisations produce other
+    // code.
     const char* levels[] = {"-O3", "-O3", "-O2", "-O1"};
     request.options = {"--fmad=false", levels[first / kKernelsInSource % 4]};
     if (first / kKernelsInSource % 5 == 4) request.cpu = "x86-64-v3";
@@ -186,7 +185,8 @@ class Fuzz {
   void RunOne(const Program& program, const CompileResult& compiled, const Module& module) {
     for (const CompiledKernel& kernel : compiled.kernels) {
       if (kernel.name != KernelName(program)) continue;
-      // The compiler takes the fibers when the loops fail; a fault of the pass must not hide there.
+      // The compiler uses fibers when the loop form fails; a bug of the pass must not be hidden by
+      // that.
       if (kernel.form_reason.find("the kernel pass made wrong code") != std::string::npos ||
           kernel.form_reason.find("the compiler failed") != std::string::npos) {
         ADD_FAILURE() << "seed " << program.seed
@@ -246,20 +246,20 @@ class Fuzz {
 
 uint64_t FirstSeed() { return FromEnvironment("STRIDE_FUZZ_SEED", 1); }
 
-TEST(KernelFuzz, Loops) {
+TEST(KernelFuzz, RandomKernelsAsLoops) {
   Fuzz(ThreadForm::kLoops, Flavour::kBlock)
       .Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 24));
 }
 
-TEST(KernelFuzz, Fibers) {
+TEST(KernelFuzz, RandomKernelsAsFibers) {
   Fuzz(ThreadForm::kPerThread, Flavour::kBlock)
       .Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 24));
 }
 
-// Loops where the whole block comes together, else fibers.
-TEST(KernelFuzz, WarpOperations) {
+// Loops if the whole block converges, else fibers.
+TEST(KernelFuzz, RandomKernelsWithWarpOperations) {
   Fuzz(std::nullopt, Flavour::kWarp).Run(FirstSeed(), FromEnvironment("STRIDE_FUZZ_KERNELS", 24));
 }
 
 }  // namespace
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -1,29 +1,29 @@
-// A random CUDA kernel as a tree: written out as source by text.h, run by interpreter.h.
+// A random CUDA kernel as a tree: written as source by text.h, run by interpreter.h.
 //
-// Every operation is total (no undefined behaviour whatever the operands) and every program is free
-// of races and of barriers that only some threads reach, so that there is exactly one right answer.
+// Every operation is total (no undefined behaviour for any operands). Every program is free of
+// races and of barriers that only some threads reach, so that exactly one result is correct.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
-enum class Type { kBool, kU8, kI16, kI32, kU32, kI64, kF32, kF64 };  // U8, I16: in arrays only
+enum class Type { kBool, kU8, kI16, kI32, kU32, kI64, kF32, kF64 };  // U8, I16: only in arrays
 
-// Variables that every kernel has, by index; a generated one is `v7`.
+// Variables of every kernel, by index; a generated one is `v7`.
 enum : int { kThread, kGlobal, kCount, kParameter, kReal, kFirstOwn };
 
 enum class Op {
   kConstant,  // bits
   kVariable,  // index
   kBuiltin,   // index: threadIdx xyz, blockIdx xyz, blockDim xyz, gridDim xyz
-  // Integers wrap around. Shifts take the low bits; divisors are made positive.
+  // Integers wrap around. Shifts use the low bits; divisors are made positive.
   kAdd,
   kSub,
   kMul,
-  kAddSmall,  // of the low 10 bits: cannot overflow, and says so to the compiler
+  kAddSmall,  // low 10 bits: cannot overflow, as the compiler knows
   kMulSmall,
   kDiv,
   kRem,
@@ -40,14 +40,14 @@ enum class Op {
   kNot,
   kNegate,
   kPopCount,
-  kSquareRoot,  // of the magnitude
+  kSquareRoot,  // applies to the magnitude
   kFloor,
   kFusedMultiplyAdd,
   kSelect,
   kCast,       // also a float's value to an integer
   kBits,       // a float's bits as int, 1 for NaN
   kInput,      // in[args[0] & mask]
-  kInputNear,  // in[global + bits * args[0]]: neighbours for neighbours
+  kInputNear,  // in[global + bits * args[0]]: adjacent elements for adjacent threads
   kRealInput,  // fin, the same two
   kRealInputNear,
   kConstantMemory,
@@ -56,7 +56,7 @@ enum class Op {
   kOwn,     // index: which slot of out
   kRealOwn,
   kCall,  // index: which helper
-  // Of a warp; args[0] is the mask. Only at the root of an assignment.
+  // Warp operations; args[0] is the mask. Only at the root of an assignment.
   kShuffle,  // value, lane
   kShuffleUp,
   kShuffleDown,
@@ -65,7 +65,7 @@ enum class Op {
   kAny,
   kAll,
   kReduceAdd,
-  // Of the block; only at the root of an assignment.
+  // Block operations; only at the root of an assignment.
   kCountThreads,
   kAnyThread,
   kAllThreads,
@@ -88,11 +88,11 @@ enum class Do {
   kRealOwnStore,
   kAtomic,        // operation `extra` on shared index [args[0]] with args[1]
   kGlobalAtomic,  // operation `extra` on acc[extra + 6 * (args[0] & 7)]
-  kTicket,        // takes a number from shared index [args[0]], adds its square to acc[0]
+  kTicket,        // draws a number from shared index [args[0]], adds its square to acc[0]
   kIf,            // bodies[0] else bodies[1]
   kFor,           // int index = args[0]; index < args[1]; index += extra
   kDoWhile,       // do bodies[0] while (++index < extra && args[0])
-  kSwitch,        // args[0] % number of bodies; extra: bit i says that case i falls through
+  kSwitch,        // args[0] % number of bodies; extra: bit i means that case i falls through
   kBreak,         // when args[0]
   kContinue,
   kReturn,  // when args[0]; in a helper with the value args[1]
@@ -114,7 +114,7 @@ struct Helper {
   Type result = Type::kI32;
   std::vector<Type> variables;  // parameters first
   int num_parameters = 0;
-  std::vector<Statement> body;  // ends in a return that always happens
+  std::vector<Statement> body;  // ends in an unconditional return
 };
 
 struct SharedArray {
@@ -125,7 +125,7 @@ struct SharedArray {
 
 struct Program {
   uint64_t seed = 0;
-  bool flat = true;       // launched with x alone, and uses nothing else
+  bool flat = true;       // launched with x only, and uses no other dimension
   int shared_size = 256;  // elements of each shared array, a power of two
   std::vector<Type> variables;
   std::vector<SharedArray> shared;
@@ -133,7 +133,7 @@ struct Program {
   std::vector<int> constants;
   std::vector<Helper> helpers;
   std::vector<Statement> body;
-  bool warp = false;  // has operations of a warp
+  bool warp = false;  // has warp operations
 };
 
 inline constexpr int kInputSize = 1 << 14;
@@ -141,4 +141,4 @@ inline constexpr int kLocalSize = 8;
 inline constexpr int kNumOwn = 3;
 inline constexpr int kNumAccumulators = 48;
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 template <class T>
@@ -110,7 +110,7 @@ Bits Compare(Op op, T a, T b) {
   return op == Op::kLessEqual ? a <= b : a == b;
 }
 
-// As the helper `fz_int` of the source.
+// Like the helper `fz_int` of the source.
 template <class T>
 int32_t ToInt(T x) {
   return x > T(-1000000) && x < T(1000000) ? static_cast<int32_t>(x) : 7;
@@ -209,4 +209,4 @@ void WriteArray(Type type, void* array, int64_t index, Bits value) {
   });
 }
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

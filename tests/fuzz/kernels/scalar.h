@@ -1,9 +1,9 @@
-// Values of one thread: what each operation means, in the host's own C++.
+// Values of one thread: the meaning of each operation, in the host's own C++.
 #pragma once
 
 #include "tests/fuzz/kernels/program.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 
 // Integers are kept sign or zero extended, floats as their bits.
 using Bits = uint64_t;
@@ -13,7 +13,7 @@ int SizeOf(Type type);
 const char* NameOf(Type type);
 
 Bits Cast(Type from, Type to, Bits value);
-// Of operands of `type`; comparisons give 0 or 1.
+// The operands have `type`; comparisons return 0 or 1.
 Bits Binary(Op op, Type type, Bits a, Bits b);
 Bits Unary(Op op, Type type, Bits a);
 Bits FusedMultiplyAdd(Type type, Bits a, Bits b, Bits c);
@@ -23,4 +23,4 @@ Bits RealBits(Type type, Bits value);  // Op::kBits
 Bits ReadArray(Type type, const void* array, int64_t index);
 void WriteArray(Type type, void* array, int64_t index, Bits value);
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

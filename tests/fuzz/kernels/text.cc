@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "tests/fuzz/kernels/scalar.h"
 
-namespace stride::cpu::fuzz {
+namespace stride::cpucuda::fuzz {
 namespace {
 
 using absl::StrCat;
@@ -391,4 +391,4 @@ std::string KernelText(const Program& program) {
   return writer.text;
 }
 
-}  // namespace stride::cpu::fuzz
+}  // namespace stride::cpucuda::fuzz

@@ -1,5 +1,5 @@
-// Files of the cache of compiled code, damaged in any way. The first byte chooses: the rest is the
-// whole file, or the reply and the object of one whose sums are right.
+// Damaged files of the cache of compiled code. The first byte chooses: the rest is the whole file,
+// or the reply and the object of a file with correct checksums.
 
 #include <unistd.h>
 

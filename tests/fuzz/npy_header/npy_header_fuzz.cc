@@ -1,4 +1,4 @@
-// Headers of .npy files: what is accepted can be written again and read as the same.
+// Headers of .npy files: an accepted header can be written again and reads the same.
 
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-// Whole operations of clients: planned or refused, never more. Inputs are made from the handles.
+// Whole operations of clients: planned or refused, never more. Inputs are derived from the handles.
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 using stride::fuzz::Require;
 namespace ops = stride::ops;
 
-// Most arrays are small; some have extents that overflow when they are multiplied.
+// Most arrays are small; some have extents whose product overflows.
 std::vector<int64_t> ShapeOf(uint64_t seed) {
   constexpr int64_t kExtents[] = {3, 1, 4, 0, 2, 7, 1 << 20, int64_t{1} << 31};
   std::vector<int64_t> shape;
@@ -32,7 +32,7 @@ ops::Input InputOf(const stride::v1::Operand& operand) {
   if (operand.has_inline_array()) seed = operand.inline_array().data().size();
   auto dtype = static_cast<stride::DType>(1 + seed % stride::kNumDTypes);
   stride::ArrayInfo array = stride::Contiguous(dtype, ShapeOf(seed / stride::kNumDTypes));
-  // What the daemon admits (--max-array-bytes) fits in memory's addresses.
+  // The daemon's limit (--max-array-bytes) fits the address space.
   __int128 bytes = stride::ItemSize(dtype);
   for (int64_t extent : array.shape) bytes *= extent;
   if (bytes > int64_t{1} << 44) array = stride::Contiguous(dtype, {5});

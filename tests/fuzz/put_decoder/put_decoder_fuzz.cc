@@ -1,7 +1,7 @@
-// Compares our reader of PutArrayRequest with the judgement of all requests and protobuf's own. The
+// Compares our reader of PutArrayRequest with the check of all requests and with protobuf. The
 // first byte of the input chooses how the rest is cut into slices. With Clang: clang++
-// -fsanitize=fuzzer,address and the libraries of target stride_transfer; the corpus next to this
-// file also runs in put_decoder_test.
+// -fsanitize=fuzzer,address and the libraries of target stride_transfer; put_decoder_test also runs
+// the corpus next to this file.
 
 #include <cstdint>
 #include <cstdio>
@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   }
   Require(ours->header.has_value() == theirs.has_header(), "presence of the header differs");
   if (!ours->header.has_value()) return 0;
-  // Not compared as bytes: merging keeps unknown fields in another order.
+  // Not compared as bytes: a merge keeps unknown fields in another order.
   stride::v1::PutArrayRequest::Header expected = theirs.header();
   expected.DiscardUnknownFields();
   ours->header->DiscardUnknownFields();

@@ -1,4 +1,5 @@
-// Names of arrays, sessions, jobs and modules: one name has one spelling, and none leads elsewhere.
+// Names of arrays, sessions, jobs and modules: one name has one spelling, and none escapes its
+// parent.
 
 #include <cstdint>
 #include <string>

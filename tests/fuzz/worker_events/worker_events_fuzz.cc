@@ -1,6 +1,5 @@
-// What a hostile worker says, packet by packet, through the channel into the ledger of what it
-// owes. Each packet is a byte for its length, then its bytes; the daemon asks for something new
-// before each.
+// Packets of a hostile worker, through the channel into the ledger of its open requests. Each
+// packet is a length byte, then its bytes; the daemon sends a new request before each.
 
 #include <sys/socket.h>
 
@@ -69,7 +68,7 @@ class Daemon {
     }
   }
 
-  // Whatever it said: every copy is answered once, in the end.
+  // Whatever it sent: every copy completes once, in the end.
   void Bury() {
     for (auto& copy : ledger_.TakeAllCopies()) copy(absl::AbortedError(""));
     for (auto& loaded : ledger_.TakeAllLoads()) loaded(absl::AbortedError(""));

@@ -1,5 +1,5 @@
-"""Which of CuPy's tests are not counted, each rule with its reason. Nothing is here because it is hard: a rule names
-what is a part of CuPy's implementation or of a GPU's address space, or what the service's contract does not have."""
+"""Exclusions of CuPy's tests, each rule with its reason. Difficulty is never a reason: a rule names
+a part of CuPy's implementation or of a GPU's address space, or a feature outside the service's contract."""
 
 import re
 import sys
@@ -74,7 +74,7 @@ FILES = (
     ("tests/cupyx_tests/jit_tests/test_thrust.py", "Thrust in kernels of Python"),
 )
 
-# Modules that load as placeholders: what calls into them is excluded.
+# Modules that load as placeholders: tests that call into them are excluded.
 _MODULES = (
     (r"cupy\._(?!_|version)\w+.*", _CORE),
     (r"cupy\.(random|fft|linalg|lib|cuda)\._(?!_).*", _CORE),
@@ -126,7 +126,7 @@ def _size(size):
 
 
 class _Cache:
-    """In place of CuPy's cache of kernels, of which tests of kernels make one in a folder of their own."""
+    """Replaces CuPy's cache of kernels; tests of kernels create one in a separate folder."""
 
     def __init__(self, *_):
         pass
@@ -142,7 +142,7 @@ KNOWN = {
     "cupy.cuda.compiler.CompileException": _errors.CompileError,
     "cupy.cuda._compiler_cache.DiskKernelCacheBackend": _Cache,
     "cupy._util.clear_memo": lambda: None,
-    # Questions after a library's version, on which tests of users' functions are skipped.
+    # Queries of a library's version, by which tests of users' functions are skipped.
     "cupyx.cusolver.check_availability": lambda *_: True,
     "cupy.cublas.get_batched_gesv_limit": lambda: 0,
     "cupy.cublas.set_batched_gesv_limit": lambda *_: None,
@@ -213,8 +213,8 @@ def _random_states(module):
 
 def prepare():
     """Before a file is collected. The suite compares the classes of errors: where NumPy raises TypeError, an error here
-    may be of more classes (DataTypeMismatch is a TypeError and a ValueError), so that whatever catches NumPy's catches
-    it."""
+    may be of more classes (DataTypeMismatch is a TypeError and a ValueError), so that a handler for NumPy's class
+    catches it."""
     from cupy.testing import _loops
 
     def compatible(ours, theirs):

@@ -1,13 +1,13 @@
-"""Which of Numba's tests of its CUDA target are not counted, each rule with its reason, and how its imports are
-replaced. Nothing is here because it is hard: a rule names what is a part of Numba's compiler, of the driver's bindings
-or of a GPU's address space, or what the service's contract does not have."""
+"""Exclusions of tests of Numba's CUDA target, each rule with its reason, and the replacement of its imports.
+Difficulty is never a reason: a rule names a part of Numba's compiler, of the driver's bindings or of a GPU's address
+space, or a feature outside the service's contract."""
 
 import importlib
 import re
 import types
 
 FOLDERS = ("numba/cuda/tests/doc_examples", "numba/cuda/tests/cudapy", "numba/cuda/tests/cudadrv")
-# Its tests are methods: functions of modules whose names begin so are kernels.
+# Its tests are methods: functions of modules with this prefix are kernels.
 PYTEST = ("-c", "/dev/null", "--rootdir=.", "--import-mode=importlib", "-o", "python_functions=no_function_is_a_test")
 ROOTS = ("numba",)
 

@@ -36,7 +36,7 @@ std::string ReadFile(const fs::path& path) {
   return text.str();
 }
 
-// The fourth field of stat; the second, the name, may hold anything but ends with the last ')'.
+// The fourth field of stat; the second, the name, may contain anything but ends with the last ')'.
 pid_t ParentOf(const fs::path& process) {
   const std::string stat = ReadFile(process / "stat");
   const size_t name_end = stat.rfind(')');
@@ -50,7 +50,7 @@ pid_t ParentOf(const fs::path& process) {
 
 std::string OwnFolder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
-// The first of the GPUs that this process may see, as CUDA names them.
+// The first GPUs visible to this process, as CUDA names them.
 std::string FirstGpus(int count) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   std::string all = visible != nullptr ? visible : "0";
@@ -68,7 +68,7 @@ std::vector<std::string> DeviceFlags(const Devices& devices) {
                            std::to_string(devices.cpu_threads)};
 }
 
-// This process's, with the GPUs that the daemon's workers are to see.
+// This process's environment, with the GPUs visible to the daemon's workers.
 std::vector<std::string> EnvironmentWith(int num_gpus) {
   constexpr char kGpus[] = "CUDA_VISIBLE_DEVICES=";
   std::vector<std::string> out;
@@ -89,7 +89,7 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 
 Daemon::Daemon(std::vector<std::string> flags, Devices devices,
                std::vector<std::string> environment) {
-  // Short, because a socket's path is.
+  // Short, because a socket's path is limited.
   std::string pattern = "/tmp/stride-test.XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
   folder_ = pattern;
@@ -114,7 +114,7 @@ Daemon::Daemon(std::vector<std::string> flags, Devices devices,
 
 Daemon::~Daemon() {
 #ifdef __SANITIZE_ADDRESS__
-  // Only a process that ends by itself looks for what it leaked.
+  // Only a process that exits by itself checks for leaks.
   if (!ended_) {
     Signal(SIGTERM);
     Wait(kLeakCheckTime);

@@ -1,4 +1,4 @@
-// A real strided with its real workers, for tests: its own Unix socket, flags of one's choice.
+// A real strided with its real workers, for tests: its own Unix socket, chosen flags.
 #pragma once
 
 #include <sys/types.h>
@@ -18,20 +18,20 @@
 
 namespace stride::testing {
 
-// The devices of a daemon under test, of DeviceKind(). A machine with fewer GPUs gives those it
+// The devices of a daemon under test, of DeviceKind(). A machine with fewer GPUs provides those it
 // has.
 struct Devices {
   int count = 1;
-  int cpu_threads = 1;  // of each; 0: all cores
+  int cpu_threads = 1;  // cores per device; 0: all cores
 };
 
-// Starts in the constructor, which returns once the daemon says that it serves and throws
-// std::runtime_error with its log otherwise. The destructor kills it, and prints the log when the
-// test has failed. Its workers and compilers die with it. Thread-safe but for Wait.
+// Starts in the constructor, which returns once the daemon reports that it serves, and otherwise
+// throws std::runtime_error with its log. The destructor kills it, and prints the log if the test
+// has failed. Its workers and compilers die with it. Thread-safe except for Wait.
 class Daemon {
  public:
-  // `flags` come after `--listen`, `--log-format=text` and those that choose the devices. Its
-  // programs are those beside this one; workers those in $STRIDE_TEST_WORKER_DIR where that is set.
+  // `flags` follow `--listen`, `--log-format=text` and those that choose the devices. Its programs
+  // are those in this program's folder; workers those in $STRIDE_TEST_WORKER_DIR if set.
   // `environment` entries are NAME=value.
   explicit Daemon(std::vector<std::string> flags = {}, Devices devices = {},
                   std::vector<std::string> environment = {});
@@ -41,27 +41,27 @@ class Daemon {
 
   // `unix:/tmp/.../s`
   const std::string& address() const { return address_; }
-  // A folder that goes with the daemon.
+  // A folder that is removed with the daemon.
   const std::string& folder() const { return folder_; }
-  // With a session of its own. By gRPC alone where $STRIDE_TEST_LOCAL_CALLS is `no`.
+  // With a separate session. Only gRPC if $STRIDE_TEST_LOCAL_CALLS is `no`.
   Client Connect() const;
 
-  // Ids of the processes of the daemon that serve a device, busy ones and spares, and of those
-  // that compile.
+  // Ids of the daemon's processes that serve a device, busy ones and spares, and of those that
+  // compile.
   std::vector<pid_t> Workers() const { return Children("--serve"); }
   std::vector<pid_t> Compilers() const { return Children("--compile"); }
 
   // The process that serves: with `--supervise` the latest child of the one that was started.
   pid_t ServingPid() const;
-  // How often some daemon said that it serves.
+  // How many daemons have reported that they serve.
   int TimesReady() const;
   bool WaitReady(int times, std::chrono::milliseconds time);
   pid_t pid() const { return pid_; }
 
   void Signal(int signal) const;
-  // The exit code, or minus the signal that ended it; nothing when it still runs after that time.
+  // The exit code, or minus the signal that ended it; nullopt if it still runs after that time.
   std::optional<int> Wait(std::chrono::milliseconds time);
-  // True once the log so far has the text.
+  // Returns true once the log contains the text.
   bool WaitForLog(const std::string& text, std::chrono::milliseconds time);
   std::string Log() const;
 

@@ -10,10 +10,10 @@
 namespace stride::testing {
 namespace {
 
-// As many as any test asks for.
+// The maximum that any test requests.
 constexpr int kManyCpuDevices = 64;
 
-// Asks a real daemon, which uses what its workers list.
+// Queries a real daemon, which uses the devices listed by its workers.
 std::vector<std::string> FindDevices() {
   std::vector<std::string> names;
   try {
@@ -26,13 +26,13 @@ std::vector<std::string> FindDevices() {
         names.push_back(device.name);
     }
   } catch (const std::runtime_error& error) {
-    // A daemon that finds no device at all does not start.
+    // A daemon without any device does not start.
     std::fprintf(stderr, "looking for devices: %s\n", error.what());
   }
   return names;
 }
 
-// Devices that are not made but found.
+// Devices that are found rather than created.
 const std::vector<std::string>& FoundDevices() {
   static const auto* names = new std::vector<std::string>(FindDevices());
   return *names;

@@ -13,7 +13,7 @@
 
 namespace stride::testing {
 
-// The value, or the test ends with the error.
+// The value; the test ends with the error if there is none.
 template <typename T>
 T Must(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().ToString());
@@ -23,14 +23,14 @@ inline void Must(const Result<void>& result) {
   if (!result) throw std::runtime_error(result.error().ToString());
 }
 
-// The error, or the test ends because there is none.
+// The error; the test ends if there is none.
 template <typename T>
 Error MustFail(const Result<T>& result) {
   if (result.ok()) throw std::runtime_error("a call succeeded that must fail");
   return result.error();
 }
 
-// `reason` is empty where any will do.
+// `reason` is empty if any will do.
 inline ::testing::AssertionResult IsError(const Error& error, Code code,
                                           const std::string& reason) {
   if (error.code == code && (reason.empty() || error.reason == reason))
@@ -46,7 +46,7 @@ std::vector<T> Iota(int64_t count, T first = T()) {
   return out;
 }
 
-// What Fetch gives, or the test ends.
+// The result of Fetch; the test ends on an error.
 template <typename T>
 std::vector<T> Get(Client& client, const Array& array) {
   return Must(client.Fetch<T>(array));

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr int kIncrements = 4;
 
-// What a death took the work of, as it may.
+// A permitted error of work that a death interrupted.
 bool IsLoss(const Error& error) {
   return error.code == Code::kUnavailable || error.reason == "WORKER_LOST";
 }
@@ -78,7 +78,7 @@ void Load::RunArrays() {
     options.name = Named(id);
     auto put = Persist(
         [&] { return client.Put(content, {static_cast<int64_t>(content.size())}, options); });
-    // The answer to one that was taken may have been lost with the daemon.
+    // The response for an accepted one may have been lost with the daemon.
     if (!put && put.error().reason != "ALREADY_EXISTS" && !IsLoss(put.error()))
       throw std::runtime_error(put.error().ToString());
     if (put) named_[id] = std::move(content);
@@ -86,7 +86,7 @@ void Load::RunArrays() {
   }
 }
 
-// Unnamed arrays of one session, each made from the one before.
+// Unnamed arrays of one session, each computed from the previous one.
 void Load::RunChains() {
   Client client = Connect();
   const std::vector<double> start = Iota<double>(1000);
@@ -98,7 +98,7 @@ void Load::RunChains() {
     int length = 0;
     for (; length < 200 && !stopping_; ++length) {
       Array next = client.Ufunc("add", {array, 1.0});
-      // Only what was acknowledged counts: an operation whose answer was lost may or may not be.
+      // Only acknowledged operations count: one whose response was lost may or may not have run.
       if (auto done = next.Wait(); !done) {
         if (!IsLoss(done.error())) throw std::runtime_error(done.error().ToString());
         break;
@@ -114,7 +114,7 @@ void Load::RunChains() {
   }
 }
 
-// Fresh arrays, which may be made twice, and an array that is changed in place, where it would
+// New arrays, which may be computed twice, and an array changed in place, where a second run would
 // show.
 void Load::RunJobs() {
   Client client = Connect();
@@ -145,7 +145,7 @@ void Load::CheckArray(Client& client, const std::string& id, const std::vector<d
   auto fetched = Persist([&] { return client.Fetch<double>(array); });
   ASSERT_TRUE(fetched) << id << ": " << fetched.error().ToString();
   EXPECT_TRUE(*fetched == content) << id;
-  // Whole numbers below 2^32: their sum is exact in whatever order it is made.
+  // Integers below 2^32: their sum is exact in any order.
   auto sum = Persist([&] { return client.Fetch<double>(client.Reduce(Reduction::kSum, array)); });
   ASSERT_TRUE(sum) << id << ": " << sum.error().ToString();
   EXPECT_EQ((*sum)[0], std::accumulate(content.begin(), content.end(), 0.0)) << id;
@@ -162,7 +162,7 @@ void Load::CheckJob(Client& client, const std::string& name, const std::string& 
   Array count = client.Open(Named("count" + id));
   auto counted = Persist([&] { return client.Fetch<double>(count); });
   if (job->state == Job::State::kFailed) {
-    // The one thing that cannot be known: how far a change in place came.
+    // The only unknown outcome: how far a change in place came.
     ++num_lost_;
     EXPECT_EQ(job->error->reason, "WORKER_LOST") << job->error->ToString();
     EXPECT_FALSE(counted) << "it failed with " << job->error->ToString() << ", and its array has "

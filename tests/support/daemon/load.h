@@ -1,5 +1,5 @@
-// Work of one tenant that goes on while processes die, and the account of what it was told: for
-// tests of what a death may not do.
+// Work of one tenant that continues while processes die, and a record of its results: for tests of
+// guarantees over deaths.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace stride::testing {
 
 inline constexpr auto kPatience = std::chrono::seconds(60);
 
-// Calls until the daemon is there again; any other error comes back.
+// Calls until the daemon serves again; returns any other error.
 template <typename F>
 auto Persist(F call) -> decltype(call()) {
   const auto give_up = std::chrono::steady_clock::now() + kPatience;
@@ -33,7 +33,7 @@ auto Persist(F call) -> decltype(call()) {
 struct LoadOptions {
   uint32_t seed = 1;
   std::string tenant = "default";
-  std::string token;  // empty: none is needed
+  std::string token;  // empty if none is needed
 };
 
 // Three threads: named arrays, chains of unnamed ones, jobs. Start, Stop, Check, once each and in
@@ -45,8 +45,8 @@ class Load {
 
   void Start();
   void Stop();
-  // Every array and job that was acknowledged is there and is what it must be, as the device sums
-  // it up too; then all is deleted.
+  // Every acknowledged array and job exists with its correct content, also as summed by the device;
+  // then all is deleted.
   void Check();
 
  private:
@@ -66,10 +66,10 @@ class Load {
   std::map<std::string, std::vector<double>> named_;
   std::map<std::string, std::string> jobs_;  // name -> number
   std::atomic<int> num_chains_{0};
-  int num_lost_ = 0;  // jobs whose change in place a death cut short
+  int num_lost_ = 0;  // jobs whose change in place was interrupted by a death
 };
 
-// Bytes of arrays on all devices come to zero.
+// The bytes of arrays on all devices return to zero.
 void ExpectNoArraysLeft(Client& client);
 
 }  // namespace stride::testing

@@ -70,7 +70,7 @@ Rpc::Rpc(const std::string& address, std::string tenant) : tenant_(std::move(ten
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a separate connection
   channel_ = grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -90,7 +90,7 @@ Outcome Rpc::Call(const std::string& method, const std::vector<std::string>& mes
   if (!tenant_.empty()) context.AddMetadata("stride-tenant", tenant_);
   grpc::CompletionQueue queue;
   auto stream = stub.PrepareCall(&context, (full ? "/" : "/stride.v1.") + method, &queue);
-  // One thing is under way at a time, so the next event is its end.
+  // One operation is in flight at a time, so the next event is its end.
   auto next = [&] {
     void* tag;
     bool ok = false;

@@ -1,5 +1,5 @@
-// Calls of the service message by message, without the client library: what it would never send can
-// be sent, and everything that comes back can be seen.
+// Calls of the service message by message, without the client library: any message can be sent, and
+// every response is visible.
 #pragma once
 
 #include <chrono>
@@ -20,17 +20,17 @@ struct Violation {
   std::string field, description;
 };
 
-// What a call ended with. Codes are gRPC's canonical ones.
+// The result of a call. Codes are gRPC's canonical ones.
 struct Outcome {
   int code = 0;
   std::string message;
-  // Of the google.rpc.Status in the trailer.
+  // Fields of the google.rpc.Status in the trailer.
   int num_error_infos = 0;
   std::string reason, domain;
   std::map<std::string, std::string> metadata;
   std::vector<Violation> violations;
   bool has_retry_delay = false;
-  std::string resource;  // of a ResourceInfo
+  std::string resource;  // from ResourceInfo
   std::vector<std::string> replies;
 
   bool ok() const { return code == 0; }
@@ -43,19 +43,19 @@ Outcome ReadStatus(const std::string& serialized);
 // Thread-safe.
 class Rpc {
  public:
-  // `tenant` goes as the header that --trust-tenant-header believes; empty: none.
+  // `tenant` is sent as the header that --trust-tenant-header trusts; empty: none.
   explicit Rpc(const std::string& address, std::string tenant = "");
   ~Rpc();
 
-  // All messages are sent, then all replies read: of unary and streaming methods alike. `method`
-  // such as `SessionService/CreateSession`. A service's full name is taken as it is.
+  // Sends all messages, then reads all replies, for unary and streaming methods alike. `method`
+  // such as `SessionService/CreateSession`. A service's full name is used unchanged.
   Outcome Call(const std::string& method, const std::vector<std::string>& messages,
                std::chrono::milliseconds timeout = std::chrono::seconds(30)) const;
   Outcome Call(const std::string& method, const google::protobuf::MessageLite& request,
                std::chrono::milliseconds timeout = std::chrono::seconds(30)) const {
     return Call(method, {request.SerializeAsString()}, timeout);
   }
-  // Throws unless the call is good and has one reply.
+  // Throws unless the call succeeds with one reply.
   template <typename Response>
   Response Get(const std::string& method, const google::protobuf::MessageLite& request) const {
     Response response;

@@ -8,19 +8,19 @@
 
 namespace stride::testing {
 
-// What clients did, for tests to look at.
+// Counts of clients' actions, for tests to check.
 struct FakeCounters {
   std::atomic<int> messages{0};  // ExecuteRequests
   std::atomic<int> commands{0};  // in them
-  std::atomic<int> released{0};  // handles forgotten
+  std::atomic<int> released{0};  // released handles
   std::atomic<int> puts{0};      // PutArray calls
   std::atomic<int> fetches{0};   // FetchArray calls
   std::atomic<int> streams{0};   // Execute calls
-  std::atomic<int> sessions{0};  // made
+  std::atomic<int> sessions{0};  // created sessions
   std::atomic<int> open_sessions{0};
 };
 
-// What goes wrong on purpose.
+// Faults to inject.
 struct FakeFaults {
   std::atomic<bool> hold_answers{false};   // Execute reads but does not answer
   std::atomic<bool> break_streams{false};  // Execute ends with UNAVAILABLE at the next message
@@ -35,7 +35,7 @@ class FakeDaemon {
 
   FakeCounters& counters();
   FakeFaults& faults();
-  // Arrays held now.
+  // Number of arrays held now.
   size_t num_arrays();
   void Wait();
 

@@ -1,4 +1,4 @@
-// Jobs of FakeDaemon: accepted, told about, never run.
+// Jobs of FakeDaemon: accepted, reported, never run.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@ namespace stride::testing {
 
 class FakeJobService : public v1::JobService::Service {
  public:
-  // The same request id again gives the first job back.
+  // The same request id again returns the first job.
   grpc::Status CreateJob(grpc::ServerContext*, const v1::CreateJobRequest*,
                          v1::CreateJobResponse*) override;
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest*, v1::GetJobResponse*) override;

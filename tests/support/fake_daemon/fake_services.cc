@@ -126,7 +126,7 @@ grpc::Status FakeArrayService::FetchArray(grpc::ServerContext*,
   const auto begin = static_cast<size_t>(request->range().begin());
   const size_t end =
       request->has_range() ? static_cast<size_t>(request->range().end()) : array.data.size();
-  constexpr size_t kChunk = 300'000;  // an odd size: receivers must not count on theirs
+  constexpr size_t kChunk = 300'000;  // an odd size: receivers must not depend on it
   for (size_t at = begin; at < end; at += kChunk) {
     if (state_.faults.short_fetch && at > begin) return grpc::Status::OK;
     response.Clear();
@@ -149,7 +149,7 @@ grpc::Status FakeArrayService::ListArrays(grpc::ServerContext*,
                                           const v1::ListArraysRequest* request,
                                           v1::ListArraysResponse* response) {
   std::lock_guard lock(state_.mutex);
-  // One a page, so that clients must turn pages.
+  // One per page, so that clients must request further pages.
   const std::string prefix = request->parent() + "/arrays/";
   for (const auto& [name, array] : state_.arrays) {
     if (name.rfind(prefix, 0) != 0 || name <= request->page_token()) continue;

@@ -1,4 +1,4 @@
-// The services behind FakeDaemon.
+// The services of FakeDaemon.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ struct FakeState {
   FakeFaults faults;
 };
 
-// A status with ErrorInfo, as the contract wants it.
+// A status with ErrorInfo, as the contract requires.
 google::rpc::Status RichStatus(int code, const std::string& reason, const std::string& message);
 grpc::Status ToGrpc(const google::rpc::Status& status);
 

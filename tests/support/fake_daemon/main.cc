@@ -1,4 +1,4 @@
-// Stands in for strided where a test needs a process: takes --listen=ADDRESS, ignores its other
+// Replaces strided where a test needs a process: accepts --listen=ADDRESS, ignores its other
 // options, ends on SIGTERM.
 #include <cstdio>
 #include <string_view>

@@ -1,7 +1,7 @@
-"""A well-behaved client: small Run calls one after the other, whose times it tells.
+"""A well-behaved client: small Run calls one after the other, whose times it reports.
 
-As a program (bystander.py ADDRESS STUBS): each line `begin` on standard input starts a count, each `end` writes it as JSON.
-In a process of its own, so that what the attacker's does is not counted as the daemon's delay.
+As a program (bystander.py ADDRESS STUBS): each line `begin` on standard input starts a count, each `end`
+writes it as JSON. A separate process, so that the attacker's own load does not count as the daemon's delay.
 """
 
 import json
@@ -69,7 +69,7 @@ class _Caller:
                                   for i in range(0, 16, 4))
 
     def call(self):
-        """What went wrong, or nothing."""
+        """The error of a call as text, or None."""
         try:
             response = self._run(self._request, timeout=TIMEOUT_SECONDS, metadata=self._metadata)
         except self._error as error:

@@ -1,4 +1,4 @@
-"""A real strided with CPU devices, on a Unix socket and a free TCP port, and what /proc says of it."""
+"""A real strided with CPU devices, on a Unix socket and a free TCP port, and its numbers in /proc."""
 
 import os
 import pathlib
@@ -38,7 +38,7 @@ class DaemonProcess:
         return self._process.poll() is None
 
     def stop(self):
-        """The exit code of an orderly end."""
+        """The exit code of a clean shutdown."""
         self._process.terminate()
         try:
             return self._process.wait(timeout=60)
@@ -56,7 +56,7 @@ class DaemonProcess:
         return self._status("Threads")
 
     def rss_bytes(self, pid=None):
-        """Memory of its own: arrays lie in shared files, which the samples of devices count."""
+        """Private memory: arrays are in shared files, which the samples of devices count."""
         return self._status("RssAnon", pid) * 1024
 
     def cpu_seconds(self):

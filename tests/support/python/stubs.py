@@ -1,4 +1,4 @@
-"""The service's Python stubs, made from the .proto files into a folder of the caller's."""
+"""The service's Python stubs, generated from the .proto files into a folder of the caller."""
 
 import importlib
 import importlib.util

@@ -1,6 +1,6 @@
 // Replaces the C library's functions that read CLOCK_REALTIME or wait until a time of it. When
-// preloaded, it takes the offset from a file that all processes of a test map. So a test steps their
-// clock as `date --set` would: absolute waits see the step, as with the kernel.
+// preloaded, it takes the offset from a file that all processes of a test map. So a test steps
+// their clock as `date --set` would: absolute waits see the step, as with the kernel.
 #define _GNU_SOURCE
 #include "tests/support/wall_clock/wall_clock.h"
 
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { kNanosInSecond = 1000000000 };
-// A waiter looks at the clock so often.
+// The interval at which a waiter checks the clock.
 static const int64_t kSliceNanos = 20 * 1000 * 1000;
 
 static _Atomic int64_t own_ahead;
@@ -69,7 +69,7 @@ static struct timespec FromNanos(int64_t nanos) {
 
 static int64_t MachineNanos(clockid_t clock) {
   struct timespec now;
-  // Before Begin: other libraries' constructors.
+  // Runs before Begin: other libraries' constructors.
   if (real_clock_gettime == NULL) Begin();
   real_clock_gettime(clock, &now);
   return Nanos(&now);
@@ -105,7 +105,7 @@ time_t time(time_t* out) {
   return now;
 }
 
-// When the next look at the wall clock is due, on the machine's monotonic clock.
+// The time of the next check of the wall clock, on the machine's monotonic clock.
 static struct timespec NextLook(int64_t until_wall) {
   int64_t left = until_wall - WallNanos();
   if (left > kSliceNanos) left = kSliceNanos;
@@ -113,8 +113,8 @@ static struct timespec NextLook(int64_t until_wall) {
   return FromNanos(MachineNanos(CLOCK_MONOTONIC) + left);
 }
 
-// Between two looks the caller wakes spuriously, which POSIX allows: to continue the wait here would
-// miss a signal that came in between.
+// Between two checks the caller wakes spuriously, which POSIX allows: continuing the wait here
+// would miss a signal that came in between.
 static int WaitSlice(pthread_cond_t* cond, pthread_mutex_t* mutex, const struct timespec* until) {
   struct timespec look = NextLook(Nanos(until));
   int result = real_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, &look);
@@ -122,7 +122,7 @@ static int WaitSlice(pthread_cond_t* cond, pthread_mutex_t* mutex, const struct 
   return WallNanos() >= Nanos(until) ? ETIMEDOUT : 0;
 }
 
-// Nothing here gives a condition another clock by its attributes.
+// No caller here gives a condition another clock by its attributes.
 int pthread_cond_timedwait(pthread_cond_t* restrict cond, pthread_mutex_t* restrict mutex,
                            const struct timespec* restrict until) {
   if (real_cond_clockwait == NULL) Begin();
@@ -145,8 +145,7 @@ long syscall(long number, ...) {
   if (real_syscall == NULL) Begin();
   const long waits = FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
   const struct timespec* until = (const struct timespec*)arguments[3];
-  if (number != SYS_futex || until == NULL ||
-      (arguments[1] & ~FUTEX_PRIVATE_FLAG) != waits) {
+  if (number != SYS_futex || until == NULL || (arguments[1] & ~FUTEX_PRIVATE_FLAG) != waits) {
     return real_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3],
                         arguments[4], arguments[5]);
   }

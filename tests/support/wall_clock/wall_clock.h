@@ -7,10 +7,10 @@
 extern "C" {
 #endif
 
-// The variable that names the file with the offset: 8 bytes, nanoseconds, of this machine's order.
+// The variable that names the file with the offset: 8 bytes, nanoseconds, native byte order.
 #define STRIDE_WALL_CLOCK_FILE "STRIDE_TEST_WALL_CLOCK"
 
-// By how much CLOCK_REALTIME is ahead of the machine's, for this process when no file is named.
+// The offset of CLOCK_REALTIME from the machine's, for this process if no file is given.
 void stride_set_wall_clock(int64_t ahead_nanos);
 
 #ifdef __cplusplus

@@ -25,7 +25,7 @@ std::vector<uint64_t> Ids(const Acks& acks) {
   return ids;
 }
 
-TEST(AckQueueTest, FullUntilTheOldestIsDone) {
+TEST(AckQueueTest, FullUntilOldestIsDone) {
   AckQueue queue(2);
   ASSERT_TRUE(Push(queue, {1, 2}));
   std::atomic<bool> pushed{false};
@@ -45,8 +45,8 @@ TEST(AckQueueTest, FullUntilTheOldestIsDone) {
   EXPECT_EQ(Ids(rest), std::vector<uint64_t>({3}));
 }
 
-// More at once than there is room for go in as others are done.
-TEST(AckQueueTest, AGroupMayBeLargerThanTheRoom) {
+// A group larger than the capacity enters as others are done.
+TEST(AckQueueTest, GroupMayExceedCapacity) {
   AckQueue queue(2);
   std::thread pusher([&] { EXPECT_TRUE(Push(queue, {1, 2, 3, 4, 5})); });
   std::vector<uint64_t> seen;
@@ -61,7 +61,7 @@ TEST(AckQueueTest, AGroupMayBeLargerThanTheRoom) {
   EXPECT_EQ(seen, std::vector<uint64_t>({1, 2, 3, 4, 5}));
 }
 
-TEST(AckQueueTest, CloseLetsTheRestOut) {
+TEST(AckQueueTest, CloseDeliversRemainingAcks) {
   AckQueue queue(2);
   Push(queue, {1});
   queue.Close();
@@ -71,7 +71,7 @@ TEST(AckQueueTest, CloseLetsTheRestOut) {
   EXPECT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kEnd);
 }
 
-TEST(AckQueueTest, BreakDropsTheRestAndFreesThePusher) {
+TEST(AckQueueTest, BreakDropsRemainingAcksAndWakesPusher) {
   AckQueue queue(1);
   Push(queue, {1});
   std::thread pusher([&] { EXPECT_FALSE(Push(queue, {2})); });
@@ -81,13 +81,13 @@ TEST(AckQueueTest, BreakDropsTheRestAndFreesThePusher) {
   EXPECT_EQ(queue.Pop(SteadyTime::InfiniteFuture(), &acks), AckQueue::Next::kEnd);
 }
 
-TEST(AckQueueTest, PopGivesUpAtItsDeadline) {
+TEST(AckQueueTest, PopReturnsAtDeadline) {
   AckQueue queue(1);
   Acks acks;
   EXPECT_EQ(queue.Pop(Now(), &acks), AckQueue::Next::kTimeout);
 }
 
-TEST(AckQueueTest, IsNotIdleWhileMoreIsToCome) {
+TEST(AckQueueTest, IsBusyWhileMoreIsAnnounced) {
   AckQueue queue(4);
   EXPECT_TRUE(queue.idle());
   Push(queue, {1}, /*more=*/true);
@@ -102,8 +102,8 @@ TEST(AckQueueTest, IsNotIdleWhileMoreIsToCome) {
   EXPECT_TRUE(queue.idle());
 }
 
-// The pusher announced more and then has to wait for the popper: that must be awake.
-TEST(AckQueueTest, AWaitingPusherHoldsNothingBack) {
+// The pusher announces more and then waits for the popper, which must be awake.
+TEST(AckQueueTest, WaitingPusherWakesPopper) {
   AckQueue queue(2);
   std::thread popper([&] {
     Acks acks;
@@ -112,7 +112,7 @@ TEST(AckQueueTest, AWaitingPusherHoldsNothingBack) {
       acks.clear();
     }
   });
-  // Full again and again.
+  // Fills the queue again and again.
   for (uint64_t i = 1; i <= 100; ++i) EXPECT_TRUE(Push(queue, {i}, /*more=*/true));
   Push(queue, {1}, /*more=*/true);
   queue.Close();

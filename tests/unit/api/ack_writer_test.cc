@@ -8,7 +8,7 @@
 namespace stride::api {
 namespace {
 
-// Remembers what was written.
+// Records the messages written.
 class RememberingWire : public CommandWire {
  public:
   bool Read(v1::ExecuteRequest*) override { return false; }
@@ -47,7 +47,7 @@ class AckWriterTest : public ::testing::Test {
   AckWriter writer_{&wire_};
 };
 
-TEST_F(AckWriterTest, GathersBothKindsInOrder) {
+TEST_F(AckWriterTest, CollectsBothKindsInOrder) {
   AddSmall(1);
   EXPECT_TRUE(AddLarge(2, 1000));
   AddSmall(3);
@@ -62,7 +62,7 @@ TEST_F(AckWriterTest, GathersBothKindsInOrder) {
   EXPECT_EQ(IdsWritten().back(), 4u);
 }
 
-TEST_F(AckWriterTest, NoMessageGrowsTooLarge) {
+TEST_F(AckWriterTest, MessageSizeIsBounded) {
   std::vector<uint64_t> expected;
   for (uint64_t id = 1; id <= 12; ++id) {
     expected.push_back(id);
@@ -84,7 +84,7 @@ TEST_F(AckWriterTest, NoMessageGrowsTooLarge) {
   }
 }
 
-TEST_F(AckWriterTest, SmallOnesCountWithWhatTheyHaveBecome) {
+TEST_F(AckWriterTest, SmallResultsCountTheirFinalSize) {
   for (uint64_t id = 1; id <= 400; ++id) {
     v1::CommandResult* result = writer_.AddSmall();
     ASSERT_NE(result, nullptr);
@@ -94,7 +94,7 @@ TEST_F(AckWriterTest, SmallOnesCountWithWhatTheyHaveBecome) {
   EXPECT_GT(wire_.written.size(), 10u);
 }
 
-TEST_F(AckWriterTest, TellsWhenNobodyReads) {
+TEST_F(AckWriterTest, WriteFailureIsReported) {
   wire_.broken = true;
   EXPECT_TRUE(AddLarge(1, 300 << 10));
   EXPECT_EQ(writer_.AddSmall(), nullptr);

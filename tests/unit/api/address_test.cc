@@ -14,7 +14,7 @@ struct GoodCase {
 
 class GoodAddressTest : public ::testing::TestWithParam<GoodCase> {};
 
-TEST_P(GoodAddressTest, IsUnderstood) {
+TEST_P(GoodAddressTest, GoodAddressIsParsed) {
   auto address = ParseAddress(GetParam().text);
   ASSERT_TRUE(address.ok()) << address.status();
   EXPECT_EQ(address->ToString(), GetParam().printed);
@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class BadAddressTest : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(BadAddressTest, IsRefused) { EXPECT_FALSE(ParseAddress(GetParam()).ok()); }
+TEST_P(BadAddressTest, BadAddressIsRefused) { EXPECT_FALSE(ParseAddress(GetParam()).ok()); }
 
 INSTANTIATE_TEST_SUITE_P(All, BadAddressTest,
                          ::testing::Values("", "7433", "unix:", "unix:relative", "tcp:",

@@ -70,7 +70,7 @@ class ArrayServiceTest : public ::testing::Test {
   std::unique_ptr<v1::ArrayService::Stub> stub_ = v1::ArrayService::NewStub(server_.Connect());
 };
 
-TEST_F(ArrayServiceTest, BytesGoUpAndComeBack) {
+TEST_F(ArrayServiceTest, PutThenFetchReturnsTheBytes) {
   for (size_t size : {0u, 1u, 100u, 70000u, 9u << 20}) {
     std::string bytes = Pattern(size);
     std::vector<v1::PutArrayRequest> messages = {Header("1", static_cast<int64_t>(size))};
@@ -90,12 +90,12 @@ TEST_F(ArrayServiceTest, BytesGoUpAndComeBack) {
     EXPECT_EQ(back, bytes);
     EXPECT_EQ(num_messages, 1 + static_cast<int>((size + (1 << 20) - 1) >> 20));
   }
-  EXPECT_EQ(server_.engine().num_leases(), 0) << "every borrowed chunk was given back";
-  EXPECT_EQ(server_.engine().num_open_uploads(), 0);
+  EXPECT_EQ(server_.engine().arrays().num_leases(), 0) << "every borrowed chunk was given back";
+  EXPECT_EQ(server_.engine().arrays().num_open_uploads(), 0);
 }
 
-TEST_F(ArrayServiceTest, ChunkBytesAreObeyed) {
-  server_.engine().PutBytes("sessions/s/arrays/1", Pattern(1000));
+TEST_F(ArrayServiceTest, FetchRespectsChunkBytes) {
+  server_.engine().arrays().PutBytes("sessions/s/arrays/1", Pattern(1000));
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/1");
   request.set_chunk_bytes(300);
@@ -115,7 +115,7 @@ struct PutCase {
 
 class PutErrorTest : public ArrayServiceTest, public ::testing::WithParamInterface<PutCase> {};
 
-TEST_P(PutErrorTest, NamesTheField) {
+TEST_P(PutErrorTest, PutErrorNamesTheField) {
   v1::PutArrayResponse response;
   grpc::Status status = Put(GetParam().messages, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
         PutCase{"EngineRefuses", {WithoutShape()}, "header.spec.shape", "INVALID_FIELD"}),
     [](const auto& info) { return info.param.name; });
 
-TEST_F(ArrayServiceTest, FetchErrors) {
+TEST_F(ArrayServiceTest, FetchErrorsAreReported) {
   std::string bytes;
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/404");
@@ -159,25 +159,26 @@ TEST_F(ArrayServiceTest, FetchErrors) {
   }
 }
 
-TEST_F(ArrayServiceTest, AnAbandonedUploadIsDroppedUnfinished) {
+TEST_F(ArrayServiceTest, AbandonedUploadIsDropped) {
   grpc::ClientContext context;
   v1::PutArrayResponse response;
   auto writer = stub_->PutArray(&context, &response);
   ASSERT_TRUE(writer->Write(Header("9", 4)));
   ASSERT_TRUE(writer->Write(Data("ab")));
-  AWAIT(server_.engine().num_open_uploads() != 0);
+  AWAIT(server_.engine().arrays().num_open_uploads() != 0);
   context.TryCancel();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  AWAIT(server_.engine().num_open_uploads() == 0);
-  EXPECT_EQ(server_.engine().BytesOf("sessions/s/arrays/9"), "");
+  AWAIT(server_.engine().arrays().num_open_uploads() == 0);
+  EXPECT_EQ(server_.engine().arrays().BytesOf("sessions/s/arrays/9"), "");
 }
 
-TEST_F(ArrayServiceTest, FetchOfAPendingArrayWaitsAndSeesTheDeadline) {
-  server_.engine().Hold();
+TEST_F(ArrayServiceTest, FetchOfPendingArrayEndsAtDeadline) {
+  server_.engine().operations().Hold();
   v1::Operation operation;
   operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("late");
   operation.add_outputs()->set_handle(5);
   ASSERT_TRUE(server_.engine()
+                  .operations()
                   .Submit({"default"}, "sessions/s", operation, SteadyTime::InfiniteFuture())
                   .ok());
   v1::FetchArrayRequest request;
@@ -192,7 +193,7 @@ TEST_F(ArrayServiceTest, FetchOfAPendingArrayWaitsAndSeesTheDeadline) {
   }
   std::thread later([&] {
     absl::SleepFor(absl::Milliseconds(150));
-    server_.engine().LetGo();
+    server_.engine().operations().LetGo();
   });
   std::string bytes;
   EXPECT_TRUE(Fetch(request, &bytes).ok());
@@ -200,7 +201,7 @@ TEST_F(ArrayServiceTest, FetchOfAPendingArrayWaitsAndSeesTheDeadline) {
   later.join();
 }
 
-TEST(BulkLimitTest, TooManyStreamsAreToldWhenToComeBack) {
+TEST(BulkLimitTest, TooManyStreamsGetRetryDelay) {
   FrontOptions options;
   options.max_bulk_streams = 1;
   TestServer server(options);
@@ -209,7 +210,7 @@ TEST(BulkLimitTest, TooManyStreamsAreToldWhenToComeBack) {
   v1::PutArrayResponse first_response;
   auto first = stub->PutArray(&first_context, &first_response);
   ASSERT_TRUE(first->Write(Header("1", 1)));
-  AWAIT(server.engine().num_open_uploads() != 0);
+  AWAIT(server.engine().arrays().num_open_uploads() != 0);
   grpc::ClientContext context;
   v1::FetchArrayRequest request;
   request.set_name("sessions/s/arrays/1");

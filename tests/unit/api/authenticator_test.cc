@@ -5,7 +5,7 @@
 namespace stride::api {
 namespace {
 
-TEST(PeerTest, AddressIsWithoutItsPort) {
+TEST(PeerTest, AddressOmitsThePort) {
   EXPECT_EQ(AddressOfPeer("ipv4:10.0.0.7:51234"), "ipv4:10.0.0.7");
   EXPECT_EQ(AddressOfPeer("ipv6:%5B2001:db8::1%5D:51234"), "ipv6:[2001:db8::1]");
   EXPECT_EQ(AddressOfPeer("ipv6:[2001:db8::1]:51234"), "ipv6:[2001:db8::1]");
@@ -14,7 +14,7 @@ TEST(PeerTest, AddressIsWithoutItsPort) {
   EXPECT_EQ(AddressOfPeer(""), "");
 }
 
-TEST(PeerTest, LocalIsThisMachineAlone) {
+TEST(PeerTest, OnlyThisMachineIsLocal) {
   for (const char* peer : {"unix:", "unix:/tmp/x", "ipv4:127.0.0.1:1", "ipv4:127.9.0.1:1",
                            "ipv6:%5B::1%5D:80", "ipv6:[::1]:80", "ipv6:[::ffff:127.0.0.1]:80"})
     EXPECT_TRUE(IsLocalPeer(peer)) << peer;

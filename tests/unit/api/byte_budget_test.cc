@@ -9,7 +9,7 @@
 namespace stride::api {
 namespace {
 
-TEST(ByteBudgetTest, ATenantHasAtMostHalfAndOthersAreServed) {
+TEST(ByteBudgetTest, TenantIsLimitedToHalf) {
   ByteBudget budget(1000);
   ByteBudget::Charge greedy(&budget, {"greedy"}), other(&budget, {"other"});
   EXPECT_TRUE(greedy.Set(500).ok());
@@ -22,7 +22,7 @@ TEST(ByteBudgetTest, ATenantHasAtMostHalfAndOthersAreServed) {
   EXPECT_EQ(budget.used(), 750);
 }
 
-TEST(ByteBudgetTest, ChargesOfATenantCountTogether) {
+TEST(ByteBudgetTest, ChargesOfOneTenantAddUp) {
   ByteBudget budget(1000);
   ByteBudget::Charge first(&budget, {"a"}), second(&budget, {"a"});
   EXPECT_TRUE(first.Set(400).ok());
@@ -31,7 +31,7 @@ TEST(ByteBudgetTest, ChargesOfATenantCountTogether) {
   EXPECT_TRUE(second.Set(200).ok());
 }
 
-TEST(ByteBudgetTest, TheEndOfACallGivesAllBack) {
+TEST(ByteBudgetTest, EndOfCallRefundsEverything) {
   ByteBudget budget(1000);
   {
     ByteBudget::Charge charge(&budget, {"a"});
@@ -44,7 +44,7 @@ TEST(ByteBudgetTest, TheEndOfACallGivesAllBack) {
   EXPECT_EQ(budget.used(), 0);
 }
 
-TEST(ByteBudgetTest, ManyGreedyTenantsLeaveAPart) {
+TEST(ByteBudgetTest, ManyGreedyTenantsLeaveAReserve) {
   ByteBudget budget(1024);
   std::vector<ByteBudget::Charge> charges;
   for (int i = 0; i < 3; ++i) {

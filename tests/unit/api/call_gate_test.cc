@@ -9,7 +9,7 @@
 namespace stride::api {
 namespace {
 
-TEST(CallGateTest, BoundsEachTenantApart) {
+TEST(CallGateTest, BoundsEachTenantSeparately) {
   CallGate gate(2, 100);
   EXPECT_TRUE(gate.Enter({"a"}).ok());
   EXPECT_TRUE(gate.Enter({"a"}).ok());
@@ -23,7 +23,7 @@ TEST(CallGateTest, BoundsEachTenantApart) {
   EXPECT_FALSE(gate.Enter({"a"}).ok());
 }
 
-TEST(CallGateTest, BoundsAllTogether) {
+TEST(CallGateTest, BoundsAllTenantsTogether) {
   CallGate gate(2, 3);
   EXPECT_TRUE(gate.Enter({"a"}).ok());
   EXPECT_TRUE(gate.Enter({"a"}).ok());

@@ -14,7 +14,7 @@ using Verdict = ConnectionTable::Verdict;
 
 UniqueFd NewSocket() { return UniqueFd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); }
 
-TEST(ConnectionTableTest, LimitsCountOnlyWhatIsOpen) {
+TEST(ConnectionTableTest, LimitsCountOpenConnections) {
   ConnectionTable table(3, 2);
   UniqueFd a = NewSocket(), b = NewSocket(), c = NewSocket(), d = NewSocket();
   EXPECT_EQ(table.Admit(a.get(), "x"), Verdict::kAdmitted);
@@ -27,7 +27,7 @@ TEST(ConnectionTableTest, LimitsCountOnlyWhatIsOpen) {
   EXPECT_EQ(table.Sweep(), 3u);
 }
 
-TEST(ConnectionTableTest, AReusedDescriptorNumberIsAnotherConnection) {
+TEST(ConnectionTableTest, ReusedDescriptorNumberIsAnotherConnection) {
   ConnectionTable table(1, 1);
   UniqueFd first = NewSocket();
   int number = first.get();

@@ -36,7 +36,7 @@ class Commands {
     command->mutable_operation()->add_outputs()->set_handle(to);
     return *this;
   }
-  // A copy that comes back with its answer.
+  // A copy whose bytes return with its command result.
   Commands& Return(uint64_t from) {
     v1::Command* command = Add();
     command->mutable_operation()->mutable_copy()->mutable_input()->set_handle(from);
@@ -70,9 +70,9 @@ class ExecuteTest : public ::testing::Test {
  protected:
   using Stream = grpc::ClientReaderWriter<v1::ExecuteRequest, v1::ExecuteResponse>;
 
-  void TearDown() override { server_.engine().LetGo(); }
+  void TearDown() override { server_.engine().operations().LetGo(); }
 
-  // The next `count` results, in the order they came.
+  // The next `count` results, in order of arrival.
   std::vector<v1::CommandResult> Read(Stream& stream, size_t count) {
     std::vector<v1::CommandResult> results;
     v1::ExecuteResponse response;
@@ -100,7 +100,7 @@ class ExecuteTest : public ::testing::Test {
   std::unique_ptr<v1::ComputeService::Stub> stub_ = v1::ComputeService::NewStub(server_.Connect());
 };
 
-TEST_F(ExecuteTest, AChainCostsOneRoundTrip) {
+TEST_F(ExecuteTest, ChainTakesOneRoundTrip) {
   Commands commands;
   commands.Store(1, "abc").Copy(1, 2).Fetch(2).Release(1).Fetch(1);
   auto results = RunAll(commands);
@@ -112,7 +112,7 @@ TEST_F(ExecuteTest, AChainCostsOneRoundTrip) {
   EXPECT_EQ(DetailsOf(results[4].status()).info.reason(), "ARRAY_NOT_FOUND");
 }
 
-TEST_F(ExecuteTest, AnErrorOfOneCommandStopsNoOther) {
+TEST_F(ExecuteTest, CommandErrorDoesNotStopOthers) {
   Commands commands;
   commands.Copy(404, 1).Store(2, "x");
   commands.Add();
@@ -131,8 +131,8 @@ TEST_F(ExecuteTest, AnErrorOfOneCommandStopsNoOther) {
   EXPECT_EQ(results[6].results(0).inline_array().data(), "x");
 }
 
-TEST_F(ExecuteTest, AWaitHoldsBackAnswersButNotAcceptance) {
-  server_.engine().Hold();
+TEST_F(ExecuteTest, WaitDelaysResultsButNotAcceptance) {
+  server_.engine().operations().Hold();
   Commands commands;
   commands.Store(1, "a").Store(2, "b", true).Store(3, "c").Store(4, "d");
   grpc::ClientContext context;
@@ -141,8 +141,8 @@ TEST_F(ExecuteTest, AWaitHoldsBackAnswersButNotAcceptance) {
   auto first = Read(*stream, 1);
   EXPECT_EQ(first[0].id(), 1u);
   EXPECT_EQ(first[0].results(0).array().state(), v1::Array::STATE_PENDING);
-  AWAIT(server_.engine().num_submitted() >= 4);
-  server_.engine().LetGo();
+  AWAIT(server_.engine().operations().num_submitted() >= 4);
+  server_.engine().operations().LetGo();
   auto rest = Read(*stream, 3);
   EXPECT_EQ(rest[0].id(), 2u);
   EXPECT_TRUE(rest[0].has_timeline());
@@ -154,12 +154,12 @@ TEST_F(ExecuteTest, AWaitHoldsBackAnswersButNotAcceptance) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(ExecuteTest, AnInlineResultComesWithTheAnswerWhenTheWorkIsDone) {
+TEST_F(ExecuteTest, InlineResultArrivesWithItsCommandResult) {
   for (bool at_once : {true, false}) {
     SCOPED_TRACE(at_once);
-    server_.engine().SetReadsAtOnce(at_once);
-    server_.engine().Hold();
-    const int before = server_.engine().num_submitted();
+    server_.engine().operations().SetReadsAtOnce(at_once);
+    server_.engine().operations().Hold();
+    const int before = server_.engine().operations().num_submitted();
     Commands commands;
     commands.Store(1, "a").Return(1).Store(2, "b").Release(1).Release(2);
     grpc::ClientContext context;
@@ -167,8 +167,8 @@ TEST_F(ExecuteTest, AnInlineResultComesWithTheAnswerWhenTheWorkIsDone) {
     ASSERT_TRUE(stream->Write(commands.request()));
     auto first = Read(*stream, 1);
     EXPECT_EQ(first[0].id(), 1u);
-    AWAIT(server_.engine().num_submitted() >= before + 3);
-    server_.engine().LetGo();
+    AWAIT(server_.engine().operations().num_submitted() >= before + 3);
+    server_.engine().operations().LetGo();
     auto rest = Read(*stream, 4);
     EXPECT_EQ(rest[0].id(), 2u);
     EXPECT_FALSE(rest[0].has_timeline());
@@ -181,8 +181,8 @@ TEST_F(ExecuteTest, AnInlineResultComesWithTheAnswerWhenTheWorkIsDone) {
   }
 }
 
-TEST_F(ExecuteTest, AnInlineResultThatDoesNotFitItsAnswerIsCancelled) {
-  server_.engine().Hold();
+TEST_F(ExecuteTest, OversizedInlineResultIsCancelled) {
+  server_.engine().operations().Hold();
   Commands commands;
   commands.Store(1, std::string(3 << 20, 'x')).Copy(1, 2);
   v1::Operation& operation = *commands.Add()->mutable_operation();
@@ -193,12 +193,12 @@ TEST_F(ExecuteTest, AnInlineResultThatDoesNotFitItsAnswerIsCancelled) {
   EXPECT_EQ(results[1].status().code(), 0);
   EXPECT_EQ(DetailsOf(results[2].status()).field(), "operation.outputs");
   EXPECT_EQ(DetailsOf(results[2].status()).info.reason(), "SIZE_LIMIT");
-  EXPECT_EQ(server_.engine().num_cancelled(), 1);
+  EXPECT_EQ(server_.engine().operations().num_cancelled(), 1);
 }
 
-TEST_F(ExecuteTest, AnInlineResultOfWorkThatFailsIsItsError) {
-  server_.engine().FailNextWork(MakeError(absl::StatusCode::kOutOfRange,
-                                          v1::ERROR_REASON_DATA_OUT_OF_RANGE, "beyond the end"));
+TEST_F(ExecuteTest, InlineResultOfFailedWorkIsItsError) {
+  server_.engine().operations().FailNextWork(MakeError(
+      absl::StatusCode::kOutOfRange, v1::ERROR_REASON_DATA_OUT_OF_RANGE, "beyond the end"));
   Commands commands;
   v1::Command* failing = commands.Add();
   failing->mutable_operation()->mutable_copy()->mutable_input()->mutable_inline_array()->set_data(
@@ -210,8 +210,8 @@ TEST_F(ExecuteTest, AnInlineResultOfWorkThatFailsIsItsError) {
   EXPECT_EQ(results[1].status().code(), grpc::StatusCode::OUT_OF_RANGE);
 }
 
-// What ends soon is answered in one message with what was there before.
-TEST_F(ExecuteTest, AnAnswerThatComesSoonTakesTheOthersAlong) {
+// A command that ends soon shares one message with earlier results.
+TEST_F(ExecuteTest, PromptResultsShareOneMessage) {
   grpc::ClientContext context;
   auto stream = stub_->Execute(&context);
   for (int turn = 0, together = 0; together == 0; ++turn) {
@@ -231,17 +231,17 @@ TEST_F(ExecuteTest, AnAnswerThatComesSoonTakesTheOthersAlong) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(ExecuteTest, SynchronizeTellsTheFirstError) {
-  server_.engine().Hold();
+TEST_F(ExecuteTest, SynchronizeReportsFirstError) {
+  server_.engine().operations().Hold();
   grpc::ClientContext context;
   auto stream = stub_->Execute(&context);
   Commands good;
   good.Store(1, "a").Synchronize();
   ASSERT_TRUE(stream->Write(good.request()));
   Read(*stream, 1);
-  server_.engine().LetGo();
+  server_.engine().operations().LetGo();
   EXPECT_EQ(Read(*stream, 1)[0].status().code(), 0);
-  server_.engine().FailNextWork(
+  server_.engine().operations().FailNextWork(
       MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "first"));
   Commands bad;
   bad.Store(2, "b").Copy(404, 5).Synchronize();
@@ -257,19 +257,19 @@ TEST_F(ExecuteTest, SynchronizeTellsTheFirstError) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// The release is taken before the fetch is answered, and must not take the array away from it; nor
-// does the fetch hold back what follows it.
-TEST_F(ExecuteTest, AFetchIsBoundWhenItIsTaken) {
-  server_.engine().Hold();
+// The release is accepted before the fetch is done. It must not take the array from the fetch, and
+// the fetch must not delay later commands.
+TEST_F(ExecuteTest, FetchIsBoundAtAcceptance) {
+  server_.engine().operations().Hold();
   Commands commands;
   commands.Store(1, "kept").Fetch(1).Release(1).Store(1, "again");
   grpc::ClientContext context;
   auto stream = stub_->Execute(&context);
   ASSERT_TRUE(stream->Write(commands.request()));
   Read(*stream, 1);
-  AWAIT(server_.engine().num_submitted() >= 2);
-  EXPECT_EQ(server_.engine().BytesOf("sessions/s/arrays/1"), "again");
-  server_.engine().LetGo();
+  AWAIT(server_.engine().operations().num_submitted() >= 2);
+  EXPECT_EQ(server_.engine().arrays().BytesOf("sessions/s/arrays/1"), "again");
+  server_.engine().operations().LetGo();
   auto rest = Read(*stream, 3);
   EXPECT_EQ(rest[0].results(0).inline_array().data(), "kept");
   EXPECT_EQ(rest[2].status().code(), 0);
@@ -278,7 +278,7 @@ TEST_F(ExecuteTest, AFetchIsBoundWhenItIsTaken) {
 }
 
 TEST_F(ExecuteTest, UnansweredCommandsAreBounded) {
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   grpc::ClientContext context;
   auto stream = stub_->Execute(&context);
   Commands first;
@@ -292,31 +292,31 @@ TEST_F(ExecuteTest, UnansweredCommandsAreBounded) {
     stream->WritesDone();
   });
   const int bound = static_cast<int>(ExecuteStream::kMaxOutstanding);
-  AWAIT(server_.engine().num_submitted() >= bound);
+  AWAIT(server_.engine().operations().num_submitted() >= bound);
   absl::SleepFor(absl::Milliseconds(100));
-  EXPECT_LE(server_.engine().num_submitted(), bound + 1);
-  server_.engine().LetGo();
+  EXPECT_LE(server_.engine().operations().num_submitted(), bound + 1);
+  server_.engine().operations().LetGo();
   Read(*stream, 1 + kMessages * 1000);
   writer.join();
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST_F(ExecuteTest, ABrokenStreamCancelsNothing) {
-  server_.engine().Hold();
+TEST_F(ExecuteTest, BrokenStreamCancelsNoWork) {
+  server_.engine().operations().Hold();
   {
     grpc::ClientContext context;
     auto stream = stub_->Execute(&context);
     Commands commands;
     commands.Store(1, "a").Store(2, "b", true).Fetch(1);
     ASSERT_TRUE(stream->Write(commands.request()));
-    AWAIT(server_.engine().num_submitted() >= 2);
+    AWAIT(server_.engine().operations().num_submitted() >= 2);
     context.TryCancel();
     EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
   while (server_.front().counters().Snapshot()["ComputeService/Execute"].handled[1] == 0) {
     absl::SleepFor(absl::Milliseconds(1));
   }
-  EXPECT_EQ(server_.engine().num_cancelled(), 0);
+  EXPECT_EQ(server_.engine().operations().num_cancelled(), 0);
 }
 
 struct StreamErrorCase {
@@ -329,7 +329,7 @@ struct StreamErrorCase {
 class StreamErrorTest : public ExecuteTest,
                         public ::testing::WithParamInterface<StreamErrorCase> {};
 
-TEST_P(StreamErrorTest, EndsTheStream) {
+TEST_P(StreamErrorTest, InvalidRequestEndsTheStream) {
   grpc::ClientContext context;
   auto stream = stub_->Execute(&context);
   for (const auto& request : GetParam().requests) stream->Write(request);

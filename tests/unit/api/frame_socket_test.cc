@@ -37,19 +37,19 @@ class FrameSocketTest : public ::testing::Test {
   std::unique_ptr<LocalClient> client_;
 };
 
-TEST_F(FrameSocketTest, AFrameHasAKindATimeoutAndAMessage) {
+TEST_F(FrameSocketTest, FrameContainsKindTimeoutAndMessage) {
   client_->SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, "hello", 2'000'000));
   auto frame = socket_->Read();
   ASSERT_TRUE(frame.ok());
   EXPECT_EQ(frame->kind, v1::LOCAL_FRAME_RUN);
   EXPECT_EQ(frame->timeout, absl::Milliseconds(2));
   EXPECT_EQ(frame->message, "hello");
-  // The longest there can be is far away, not past.
+  // The largest timeout is far in the future, not in the past.
   client_->SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, "", UINT64_MAX));
   EXPECT_GT(socket_->Read()->timeout, absl::Hours(24 * 365 * 200));
 }
 
-TEST_F(FrameSocketTest, HoweverTheBytesCome) {
+TEST_F(FrameSocketTest, FramesAreReadFromAnySplit) {
   const std::string one = LocalClient::FrameOf(1, "one"), none = LocalClient::FrameOf(2, "");
   client_->SendBytes(one + none + LocalClient::FrameOf(3, "three"));
   EXPECT_EQ(Next(), "one");
@@ -63,7 +63,7 @@ TEST_F(FrameSocketTest, HoweverTheBytesCome) {
   sender.join();
 }
 
-TEST_F(FrameSocketTest, LargeMessagesBetweenSmallOnes) {
+TEST_F(FrameSocketTest, ReadsLargeMessagesBetweenSmallOnes) {
   std::string large(3 << 20, 'x');
   for (size_t i = 0; i < large.size(); i += 997) large[i] = static_cast<char>(i);
   std::thread sender([&] {
@@ -80,7 +80,7 @@ TEST_F(FrameSocketTest, LargeMessagesBetweenSmallOnes) {
   sender.join();
 }
 
-TEST_F(FrameSocketTest, ASizeBeyondTheLimitIsRefusedBeforeItsBytesCome) {
+TEST_F(FrameSocketTest, OversizedFrameIsRefusedAtItsHeader) {
   std::string frame = LocalClient::FrameOf(1, "");
   const uint32_t size = FrameSocket::kMaxMessageBytes + 1;
   std::memcpy(frame.data(), &size, sizeof(size));
@@ -91,7 +91,7 @@ TEST_F(FrameSocketTest, ASizeBeyondTheLimitIsRefusedBeforeItsBytesCome) {
   EXPECT_EQ(DetailsOf(ToRpcStatus(refused.status())).field(), "size");
 }
 
-TEST_F(FrameSocketTest, TheEndBetweenFramesAndWithinOne) {
+TEST_F(FrameSocketTest, EndOfStreamBetweenAndWithinFrames) {
   client_->SendBytes(LocalClient::FrameOf(1, "whole") +
                      LocalClient::FrameOf(1, "part").substr(0, 18));
   EXPECT_FALSE(socket_->hung_up());
@@ -102,7 +102,7 @@ TEST_F(FrameSocketTest, TheEndBetweenFramesAndWithinOne) {
   EXPECT_FALSE(socket_->Write(v1::LOCAL_FRAME_RUN, v1::RunResponse()));
 }
 
-TEST_F(FrameSocketTest, WhatIsWrittenArrivesHoweverLarge) {
+TEST_F(FrameSocketTest, LargeWritesArriveWhole) {
   v1::RunResponse response;
   response.add_results()->mutable_inline_array()->set_data(std::string(4 << 20, 'y'));
   std::thread writer([&] {
@@ -116,7 +116,7 @@ TEST_F(FrameSocketTest, WhatIsWrittenArrivesHoweverLarge) {
   writer.join();
 }
 
-TEST_F(FrameSocketTest, SlicesAreOneMessage) {
+TEST_F(FrameSocketTest, SlicesFormOneMessage) {
   const std::string large(1 << 20, 'z');
   const grpc::Slice slices[] = {grpc::Slice("ab"), grpc::Slice("cd"), grpc::Slice(large),
                                 grpc::Slice("ef")};
@@ -129,7 +129,7 @@ TEST_F(FrameSocketTest, SlicesAreOneMessage) {
   writer.join();
 }
 
-TEST_F(FrameSocketTest, WhatWasNotReadStaysWhenItShrinks) {
+TEST_F(FrameSocketTest, ShrinkKeepsUnreadBytes) {
   const std::string large(1 << 20, 'x');
   std::thread sender([&] {
     client_->SendBytes(LocalClient::FrameOf(1, large) + LocalClient::FrameOf(1, "next"));
@@ -143,7 +143,7 @@ TEST_F(FrameSocketTest, WhatWasNotReadStaysWhenItShrinks) {
   EXPECT_EQ(Next(), "last");
 }
 
-TEST_F(FrameSocketTest, TheRestOfAFrameIsNotWaitedForForEver) {
+TEST_F(FrameSocketTest, PartialFrameTimesOut) {
   for (const size_t part : {size_t{3}, size_t{20}}) {
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
@@ -154,7 +154,7 @@ TEST_F(FrameSocketTest, TheRestOfAFrameIsNotWaitedForForEver) {
   }
 }
 
-TEST_F(FrameSocketTest, AFrameWithoutRoomIsDroppedAndTheNextIsRead) {
+TEST_F(FrameSocketTest, FrameWithoutRoomIsDropped) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   ByteBudget budget(1 << 20);
@@ -178,12 +178,12 @@ TEST_F(FrameSocketTest, AFrameWithoutRoomIsDroppedAndTheNextIsRead) {
   sender.join();
 }
 
-TEST_F(FrameSocketTest, AFirstFrameIsNotWaitedForForEver) {
+TEST_F(FrameSocketTest, FirstFrameTimesOut) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   FrameSocket socket(UniqueFd(ends[0]), absl::Milliseconds(20));
   LocalClient client{UniqueFd(ends[1])};
-  // Within a call it is.
+  // Within a call there is no such limit.
   std::thread slow([&] {
     absl::SleepFor(absl::Milliseconds(100));
     client.SendBytes(LocalClient::FrameOf(1, "late"));
@@ -192,7 +192,7 @@ TEST_F(FrameSocketTest, AFirstFrameIsNotWaitedForForEver) {
   slow.join();
   ASSERT_TRUE(frame.ok());
   EXPECT_EQ(frame->message, "late");
-  // And so is the rest of one that has begun to come.
+  // The rest of a frame that has begun to arrive has none either.
   const std::string two = LocalClient::FrameOf(1, "two parts");
   client.SendBytes(two.substr(0, 3));
   std::thread rest([&] {
@@ -204,11 +204,11 @@ TEST_F(FrameSocketTest, AFirstFrameIsNotWaitedForForEver) {
   ASSERT_TRUE(frame.ok());
   EXPECT_EQ(frame->message, "two parts");
   EXPECT_TRUE(absl::IsOutOfRange(socket.Read(/*first=*/true).status()));
-  // The client's next frame is not lost: it cannot be sent.
+  // The client's next frame is not lost: the send fails.
   EXPECT_LT(send(client.fd(), "x", 1, MSG_NOSIGNAL), 0);
 }
 
-TEST_F(FrameSocketTest, WhatHasBeenSentCanBeReadAfterReadingWasStopped) {
+TEST_F(FrameSocketTest, SentFramesCanBeReadAfterStopReading) {
   client_->SendBytes(LocalClient::FrameOf(1, "before"));
   socket_->StopReading();
   EXPECT_EQ(Next(), "before");

@@ -19,14 +19,15 @@ std::string FrameHeader(int type, int flags, size_t length) {
   return text + std::string("\0\0\0\1", 4);
 }
 
-// Its payload looks like frames without end itself.
+// The payload itself looks like frames without an end flag.
 std::string Frame(int type, int flags, size_t length) {
   std::string payload;
   while (payload.size() < length) payload += FrameHeader(kHeaders, 0, 1 << 23);
   return FrameHeader(type, flags, length) + payload.substr(0, length);
 }
 
-// The number of bytes after which it is too large, fed in pieces of at most `most`; npos: never.
+// Returns the number of bytes after which the block is too large, fed in pieces of at most `most`;
+// npos if never.
 size_t TooLargeAfter(const std::string& bytes, size_t most, uint32_t seed = 1) {
   HeaderBlocks blocks;
   std::mt19937 random(seed);
@@ -38,7 +39,7 @@ size_t TooLargeAfter(const std::string& bytes, size_t most, uint32_t seed = 1) {
   return std::string::npos;
 }
 
-TEST(HeaderBlocksTest, BlocksThatEndAreFineHoweverManyAndHoweverTheyAreCut) {
+TEST(HeaderBlocksTest, ManyFinishedBlocksPassInAnySplit) {
   std::string bytes = kPreface + Frame(4, 0, 18);
   for (int call = 0; call < 300; ++call) {
     bytes += Frame(kHeaders, 0, 16384) + Frame(kContinuation, 0, 16384) +
@@ -48,7 +49,7 @@ TEST(HeaderBlocksTest, BlocksThatEndAreFineHoweverManyAndHoweverTheyAreCut) {
     EXPECT_EQ(TooLargeAfter(bytes, most), std::string::npos) << most;
 }
 
-TEST(HeaderBlocksTest, TheFrameThatMakesItTooLargeIsFoundAtItsFirstBytes) {
+TEST(HeaderBlocksTest, OversizedBlockIsDetectedAtFrameHeader) {
   std::string fine = kPreface + Frame(kHeaders, 0, HeaderBlocks::kMaxBytes - 100);
   EXPECT_EQ(TooLargeAfter(fine + Frame(kContinuation, kEnd, 100), 1), std::string::npos);
   EXPECT_EQ(TooLargeAfter(fine + Frame(kContinuation, kEnd, 101), 1), fine.size() + 9);
@@ -62,14 +63,14 @@ TEST(HeaderBlocksTest, EmptyFramesAreCounted) {
   EXPECT_EQ(TooLargeAfter(bytes + Frame(kContinuation, 0, 0), 1), bytes.size() + 9);
 }
 
-TEST(HeaderBlocksTest, WhatStandsBetweenEndsNoBlock) {
+TEST(HeaderBlocksTest, OtherFramesDoNotEndABlock) {
   std::string bytes = kPreface;
   for (int i = 0; i <= static_cast<int>(HeaderBlocks::kMaxBytes / 16384); ++i)
     bytes += Frame(kHeaders, 0, 16384) + Frame(6, 0, 8);
   EXPECT_NE(TooLargeAfter(bytes, 1000), std::string::npos);
 }
 
-TEST(HeaderBlocksTest, ResetsAreCountedHoweverTheyAreCut) {
+TEST(HeaderBlocksTest, ResetsAreCountedInAnySplit) {
   constexpr int kReset = 3;
   std::string bytes = kPreface;
   for (int call = 0; call < 300; ++call)
@@ -86,7 +87,7 @@ TEST(HeaderBlocksTest, ResetsAreCountedHoweverTheyAreCut) {
   }
 }
 
-TEST(HeaderBlocksTest, OnceTooLargeAlwaysTooLarge) {
+TEST(HeaderBlocksTest, OversizedBlockStaysRefused) {
   HeaderBlocks blocks;
   std::string bytes = kPreface + Frame(kHeaders, 0, HeaderBlocks::kMaxBytes + 1);
   EXPECT_FALSE(blocks.Take(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));

@@ -2,15 +2,16 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/base/surroundings.h"
-#include "tests/support/test_server.h"
+#include "tests/support/adapter_server.h"
+#include "tests/support/fake_devices.h"
 
 namespace stride::api {
 namespace {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
-using stride::testing::TestServer;
+using stride::testing::AdapterServer;
+using stride::testing::FakeDevices;
 
 class HealthServiceTest : public ::testing::Test {
  protected:
@@ -30,20 +31,27 @@ class HealthServiceTest : public ::testing::Test {
     return state;
   }
 
-  TestServer server_;
-  std::unique_ptr<grpc::health::v1::Health::Stub> stub_ =
-      grpc::health::v1::Health::NewStub(server_.Connect());
+  void SetUp() override {
+    auto service = std::make_unique<HealthService>(server_.environment(), &devices_);
+    service_ = service.get();
+    stub_ = grpc::health::v1::Health::NewStub(server_.Serve(std::move(service)));
+  }
+
+  FakeDevices devices_;
+  AdapterServer server_;
+  HealthService* service_ = nullptr;
+  std::unique_ptr<grpc::health::v1::Health::Stub> stub_;
 };
 
-TEST_F(HealthServiceTest, TellsTheDevicesTruth) {
+TEST_F(HealthServiceTest, ReportsDeviceHealth) {
   EXPECT_EQ(StateOf(""), HealthCheckResponse::SERVING);
   EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::SERVING);
-  server_.engine().SetDeviceState(0, v1::Device::STATE_NOT_SERVING);
+  devices_.SetState(0, v1::Device::STATE_NOT_SERVING);
   EXPECT_EQ(StateOf("devices/cpu:0"), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(StateOf("devices/cpu:1"), HealthCheckResponse::SERVING);
   EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::SERVING)
       << "one device is enough";
-  server_.engine().SetDeviceState(1, v1::Device::STATE_NOT_SERVING);
+  devices_.SetState(1, v1::Device::STATE_NOT_SERVING);
   EXPECT_EQ(StateOf("stride.v1.ComputeService"), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(StateOf("stride.v1.ArrayService"), HealthCheckResponse::SERVING)
       << "arrays can still be read";
@@ -55,7 +63,7 @@ TEST_F(HealthServiceTest, UnknownNamesAreNotFound) {
   EXPECT_EQ(Check("nobody", &state).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-TEST_F(HealthServiceTest, WatchTellsChangesAndDrainAtOnce) {
+TEST_F(HealthServiceTest, WatchReportsChangesAndDrainAtOnce) {
   grpc::ClientContext context;
   HealthCheckRequest request;
   request.set_service("devices/cpu:0");
@@ -63,17 +71,17 @@ TEST_F(HealthServiceTest, WatchTellsChangesAndDrainAtOnce) {
   HealthCheckResponse response;
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
-  server_.engine().SetDeviceState(0, v1::Device::STATE_NOT_SERVING);
+  devices_.SetState(0, v1::Device::STATE_NOT_SERVING);
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
-  server_.engine().SetDeviceState(0, v1::Device::STATE_SERVING);
+  devices_.SetState(0, v1::Device::STATE_SERVING);
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
-  server_.front().BeginDrain();
+  service_->BeginDrain();
   ASSERT_TRUE(reader->Read(&response));
   EXPECT_EQ(response.status(), HealthCheckResponse::NOT_SERVING);
   EXPECT_EQ(StateOf(""), HealthCheckResponse::NOT_SERVING);
-  server_.front().Stop(Now() + absl::Seconds(5));
+  server_.environment()->stopping = true;
   EXPECT_FALSE(reader->Read(&response));
 }
 

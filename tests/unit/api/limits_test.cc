@@ -1,4 +1,4 @@
-// What the front refuses of HTTP/2 itself, seen from outside.
+// Limits of the front on HTTP/2 itself, observed by a client.
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -49,7 +49,7 @@ uint32_t Number(const std::string& bytes, size_t at) {
   return ntohl(value);
 }
 
-// A connection that speaks HTTP/2 frames and no more.
+// A connection that speaks only HTTP/2 frames.
 class RawConnection {
  public:
   explicit RawConnection(const TestServer& server) {
@@ -74,7 +74,7 @@ class RawConnection {
     bytes[8] = static_cast<char>(frame.stream);
     Write(bytes + frame.payload);
   }
-  // False at the end of the connection.
+  // Returns false at the end of the connection.
   bool Receive(Frame* frame) {
     std::string header;
     if (!Read(9, &header)) return false;
@@ -83,7 +83,7 @@ class RawConnection {
     frame->flags = static_cast<uint8_t>(header[4]);
     return Read(size, &frame->payload);
   }
-  // Whether the server has hung up; drops what has come.
+  // Returns whether the server has closed the connection; drops the bytes received.
   bool ended() {
     char bytes[4096];
     ssize_t count;
@@ -109,7 +109,7 @@ class RawConnection {
 
  private:
   void Write(const std::string& bytes) {
-    // Once the server has ended the connection, so has the test.
+    // After the server has ended the connection, closes it here too.
     (void)!send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
   bool Read(size_t size, std::string* bytes) {
@@ -133,14 +133,14 @@ grpc::Status List(v1::DeviceService::Stub& stub, size_t metadata_bytes) {
   return stub.ListDevices(&context, {}, &response);
 }
 
-TEST(LimitsTest, MuchMetadataIsRefusedAndOtherCallsGoOn) {
+TEST(LimitsTest, OversizedMetadataIsRefused) {
   TestServer server;
   const auto channel = server.Connect();
   auto stub = v1::DeviceService::NewStub(channel);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(List(*stub, 64 << 10).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-    // Where the headers reach gRPC 1.51 in several pieces it ends the connection, not the call
-    // alone; the channel makes another.
+    // Where the headers reach gRPC 1.51 in several pieces, it ends the connection, not only the
+    // call. The channel then opens another.
     grpc::Status next = List(*stub, 0);
     if (next.error_code() == grpc::StatusCode::UNAVAILABLE) next = List(*stub, 0);
     EXPECT_TRUE(next.ok()) << next.error_code() << " " << next.error_message();
@@ -149,7 +149,7 @@ TEST(LimitsTest, MuchMetadataIsRefusedAndOtherCallsGoOn) {
   EXPECT_EQ(RawConnection(server).Settings()[kMaxHeaderListSize], 16u << 10);
 }
 
-TEST(LimitsTest, AFloodOfPingsEndsItsConnectionAndNoOther) {
+TEST(LimitsTest, PingFloodEndsOnlyItsConnection) {
   TestServer server;
   const auto channel = server.Connect();
   auto stub = v1::DeviceService::NewStub(channel);
@@ -157,15 +157,15 @@ TEST(LimitsTest, AFloodOfPingsEndsItsConnectionAndNoOther) {
   RawConnection flood(server);
   for (int i = 0; i < 20; ++i) flood.Send({.type = kPing, .payload = std::string(8, 'p')});
   Frame frame;
-  bool told = false;
-  while (!told && flood.Receive(&frame)) told = frame.type == kGoaway;
-  ASSERT_TRUE(told);
+  bool closing = false;
+  while (!closing && flood.Receive(&frame)) closing = frame.type == kGoaway;
+  ASSERT_TRUE(closing);
   EXPECT_EQ(Number(frame.payload, 4), kEnhanceYourCalm);
   EXPECT_EQ(frame.payload.substr(8), "too_many_pings");
   EXPECT_TRUE(List(*stub, 0).ok());
 }
 
-TEST(LimitsTest, APingNowAndThenIsAnswered) {
+TEST(LimitsTest, OccasionalPingIsAnswered) {
   TestServer server;
   RawConnection connection(server);
   connection.Send({.type = kPing, .payload = "12345678"});
@@ -177,7 +177,7 @@ TEST(LimitsTest, APingNowAndThenIsAnswered) {
   EXPECT_EQ(frame.payload, "12345678");
 }
 
-// A literal header that goes into no table.
+// A literal header that enters no table.
 std::string Literal(const std::string& name, const std::string& value) {
   std::string bytes(1, '\0');
   for (const std::string* text : {&name, &value}) bytes += static_cast<char>(text->size()) + *text;
@@ -190,7 +190,7 @@ std::string RequestHeaders(const std::string& path) {
          Literal("content-type", "application/grpc");
 }
 
-// Says something harmless until the connection ends.
+// Sends harmless bytes until the connection ends.
 bool EndsSoon(RawConnection& connection) {
   const SteadyTime end = Now() + absl::Seconds(100);
   while (Now() < end) {
@@ -201,7 +201,7 @@ bool EndsSoon(RawConnection& connection) {
   return false;
 }
 
-TEST(LimitsTest, AMessageThatIsNotCompleteInItsTimeEndsItsConnection) {
+TEST(LimitsTest, IncompleteMessageTimesOut) {
   FrontOptions options;
   options.message_time = absl::Milliseconds(1);
   TestServer server(options);
@@ -214,7 +214,7 @@ TEST(LimitsTest, AMessageThatIsNotCompleteInItsTimeEndsItsConnection) {
     }
     EXPECT_TRUE(EndsSoon(connection)) << begun;
   }
-  // Streams that are read may be silent.
+  // Streams in service may be silent.
   auto stub = v1::ComputeService::NewStub(server.Connect());
   grpc::ClientContext context;
   auto stream = stub->Execute(&context);
@@ -228,7 +228,7 @@ TEST(LimitsTest, AMessageThatIsNotCompleteInItsTimeEndsItsConnection) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-TEST(LimitsTest, TheWindowIsWhatTheOperatorSays) {
+TEST(LimitsTest, WindowSizeIsConfigurable) {
   TestServer server({.stream_window_bytes = 200000});
   EXPECT_EQ(RawConnection(server).Settings()[kInitialWindowSize], 200000u);
   TestServer growing;

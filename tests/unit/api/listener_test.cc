@@ -1,4 +1,4 @@
-// The accept loop with the whole server behind it, as strangers may treat it.
+// The accept loop in front of the whole server, used by hostile peers.
 
 #include "server/api/listener.h"
 
@@ -43,7 +43,7 @@ bool ClosedByPeer(const UniqueFd& fd, int timeout_ms) {
   pollfd polled{fd.get(), POLLIN, 0};
   char byte;
   while (poll(&polled, 1, timeout_ms) == 1) {
-    // The server greets with its settings; those are not the end.
+    // The server begins with its settings; those are not the end.
     if (recv(fd.get(), &byte, 1, 0) <= 0) return true;
   }
   return false;
@@ -58,7 +58,7 @@ bool Answers(const std::shared_ptr<grpc::Channel>& channel) {
   return grpc::health::v1::Health::NewStub(channel)->Check(&context, request, &response).ok();
 }
 
-TEST(ListenerTest, ConnectionsOverTheLimitAreClosedAndMakeRoomWhenTheyEnd) {
+TEST(ListenerTest, ConnectionsOverTheLimitAreClosed) {
   FrontOptions options;
   options.listener.max_connections = 3;
   options.listener.max_per_peer = 100;
@@ -72,7 +72,7 @@ TEST(ListenerTest, ConnectionsOverTheLimitAreClosedAndMakeRoomWhenTheyEnd) {
   EXPECT_TRUE(Answers(server.Connect()));
 }
 
-TEST(ListenerTest, HeadersWithoutEndEndTheirConnectionAlone) {
+TEST(ListenerTest, EndlessHeadersEndOnlyTheirConnection) {
   TestServer server;
   auto channel = server.Connect();
   ASSERT_TRUE(Answers(channel));
@@ -95,7 +95,7 @@ std::string Frame(uint8_t type, uint8_t flags, const std::string& payload) {
   return std::string(header, sizeof(header)) + payload;
 }
 
-// A header field of HPACK whose name and value are written out.
+// An HPACK header field with literal name and value.
 std::string Field(const std::string& name, const std::string& value) {
   return std::string(1, '\0') + char(name.size()) + name + char(value.size()) + value;
 }
@@ -106,7 +106,7 @@ bool HoldsUntil(absl::FunctionRef<bool(int64_t)> reached) {
   return reached(HeaderGuard::held_bytes());
 }
 
-TEST(ListenerTest, AConnectionThatTheServerClosesHoldsNoBytes) {
+TEST(ListenerTest, ClosedConnectionHoldsNoBytes) {
   constexpr size_t kSent = 60000;
   UniqueFd fd;
   {
@@ -127,7 +127,7 @@ TEST(ListenerTest, AConnectionThatTheServerClosesHoldsNoBytes) {
   EXPECT_TRUE(HoldsUntil([](int64_t held) { return held == 0; }));
 }
 
-TEST(ListenerTest, OnePeerCannotTakeAllPlaces) {
+TEST(ListenerTest, OnePeerCannotTakeAllConnections) {
   FrontOptions options;
   options.listener.max_connections = 100;
   options.listener.max_per_peer = 2;
@@ -138,10 +138,10 @@ TEST(ListenerTest, OnePeerCannotTakeAllPlaces) {
   EXPECT_EQ(server.front().connections().refused_peer, 1);
 }
 
-TEST(ListenerTest, TcpWorksToo) {
+TEST(ListenerTest, TcpConnectionIsServed) {
   stride::testing::FakeEngine engine;
-  metrics::Sampler sampler(
-      {[&] { return engine.ListDevices(); }, [&] { return engine.SampleDevices(); }, nullptr});
+  metrics::Sampler sampler({[&] { return engine.devices().List(); },
+                            [&] { return engine.devices().Sample(); }, nullptr});
   std::vector<ListeningSocket> sockets;
   sockets.push_back(*Listen(*ParseAddress("tcp:127.0.0.1:0"), Reach::kLocalOnly));
   auto front = Front::Start({}, &engine, &sampler, std::move(sockets));

@@ -21,7 +21,7 @@ Address Unix(const std::string& path) { return *ParseAddress("unix:" + path); }
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-TEST(ListeningSocketTest, UnixSocketIsForOwnerAndGroup) {
+TEST(ListeningSocketTest, UnixSocketIsOpenToOwnerAndGroup) {
   TemporaryFolder folder;
   auto socket = Listen(Unix(folder.Path("s")), Reach::kLocalOnly);
   ASSERT_TRUE(socket.ok()) << socket.status();
@@ -33,7 +33,7 @@ TEST(ListeningSocketTest, UnixSocketIsForOwnerAndGroup) {
   EXPECT_FALSE(Exists(folder.Path("s")));
 }
 
-TEST(ListeningSocketTest, StaleSocketIsReplacedLiveOneIsNot) {
+TEST(ListeningSocketTest, OnlyStaleSocketIsReplaced) {
   TemporaryFolder folder;
   auto first = Listen(Unix(folder.Path("s")), Reach::kLocalOnly);
   ASSERT_TRUE(first.ok());
@@ -47,14 +47,14 @@ TEST(ListeningSocketTest, StaleSocketIsReplacedLiveOneIsNot) {
   EXPECT_TRUE(Exists(folder.Path("s"))) << "the successor's file is left alone";
 }
 
-TEST(ListeningSocketTest, NothingButSocketsIsReplaced) {
+TEST(ListeningSocketTest, OnlySocketsAreReplaced) {
   TemporaryFolder folder;
   std::ofstream(folder.Path("s")) << "precious";
   EXPECT_FALSE(Listen(Unix(folder.Path("s")), Reach::kLocalOnly).ok());
   EXPECT_TRUE(Exists(folder.Path("s")));
 }
 
-TEST(ListeningSocketTest, PortZeroTellsThePort) {
+TEST(ListeningSocketTest, PortZeroReportsTheChosenPort) {
   auto socket = Listen(*ParseAddress("tcp:127.0.0.1:0"), Reach::kLocalOnly);
   ASSERT_TRUE(socket.ok());
   EXPECT_GT(socket->address.port, 0);
@@ -62,7 +62,7 @@ TEST(ListeningSocketTest, PortZeroTellsThePort) {
   EXPECT_THAT(std::string(taken.status().message()), HasSubstr(socket->address.ToString()));
 }
 
-TEST(ListeningSocketTest, AddressesOfOtherMachinesNeedInsecure) {
+TEST(ListeningSocketTest, RemoteAddressesNeedInsecure) {
   Address any = *ParseAddress("tcp:0.0.0.0:0");
   auto refused = Listen(any, Reach::kLocalOnly);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);

@@ -72,7 +72,7 @@ v1::FetchArrayRequest FetchOf(const std::string& name) {
 FrontOptions Options() {
   FrontOptions options;
   options.trust_tenant_header = true;
-  options.max_threads = 64;  // 16 local connections, 8 of a tenant
+  options.max_threads = 64;  // 16 local connections, 8 per tenant
   return options;
 }
 
@@ -98,7 +98,7 @@ class LocalConnectionTest : public ::testing::Test {
     EXPECT_EQ(response.results(0).inline_array().data(), "hello");
     EXPECT_EQ(response.timeline().device(), "devices/cpu:0");
   }
-  // The bytes that StoreAndFetch brings, from however many messages.
+  // The bytes that StoreAndFetch returns, from any number of messages.
   static std::string FetchedBytes(LocalClient& client) {
     for (;;) {
       const auto answer = client.Receive();
@@ -121,52 +121,52 @@ class LocalConnectionTest : public ::testing::Test {
   TestServer server_{Options()};
 };
 
-TEST_F(LocalConnectionTest, RunsOneAfterTheOther) {
+TEST_F(LocalConnectionTest, ConnectionServesConsecutiveRuns) {
   LocalClient client = Connect();
   for (int i = 0; i < 3; ++i) ExpectHello(client);
-  server_.engine().SetReadsAtOnce(false);
+  server_.engine().operations().SetReadsAtOnce(false);
   ExpectHello(client);
   const auto counters = server_.front().counters().Snapshot();
   EXPECT_EQ(counters.at("ComputeService/Run").started, 4);
   EXPECT_EQ(counters.at("ComputeService/Run").handled[0], 4);
 }
 
-TEST_F(LocalConnectionTest, AnErrorIsAStatusAndTheNextCallIsServed) {
+TEST_F(LocalConnectionTest, ErrorIsAStatusAndConnectionStays) {
   LocalClient client = Connect();
   client.Send(v1::LOCAL_FRAME_RUN, v1::RunRequest());
   EXPECT_EQ(DetailsOf(client.Receive().status()).field(), "operation.kind");
   client.SendBytes(LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, "\xff\xff"));
   EXPECT_THAT(client.Receive().status().message(), HasSubstr("malformed"));
-  server_.engine().FailNextWork(MakeError(absl::StatusCode::kFailedPrecondition,
-                                          v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
+  server_.engine().operations().FailNextWork(MakeError(
+      absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   EXPECT_EQ(DetailsOf(client.Receive().status()).info.reason(), "KERNEL_FAULT");
   // A deadline of the work itself is not taken for the end of a wait.
-  server_.engine().FailNextWork(
+  server_.engine().operations().FailNextWork(
       MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "too slow"));
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   EXPECT_EQ(client.Receive().status().message(), "too slow");
   ExpectHello(client);
 }
 
-TEST_F(LocalConnectionTest, ADeadlineCancelsTheWork) {
-  server_.engine().Hold();
+TEST_F(LocalConnectionTest, DeadlineCancelsTheWork) {
+  server_.engine().operations().Hold();
   LocalClient client = Connect();
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"), 50'000'000);
   EXPECT_EQ(client.Receive().status().code(), 4);
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_cancelled() == 1; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_cancelled() == 1; }));
 }
 
-TEST_F(LocalConnectionTest, AClientThatGoesCancelsItsRun) {
-  server_.engine().Hold();
+TEST_F(LocalConnectionTest, DisconnectCancelsTheRun) {
+  server_.engine().operations().Hold();
   LocalClient client = Connect();
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 1; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_submitted() == 1; }));
   client.Close();
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_cancelled() == 1; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_cancelled() == 1; }));
 }
 
-TEST_F(LocalConnectionTest, ExecuteIsAStreamThatEndsWithAStatus) {
+TEST_F(LocalConnectionTest, ExecuteStreamEndsWithAStatus) {
   LocalClient client = Connect();
   for (int i = 0; i < 2; ++i) {
     client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "some bytes"));
@@ -179,7 +179,7 @@ TEST_F(LocalConnectionTest, ExecuteIsAStreamThatEndsWithAStatus) {
   ExpectHello(client);
 }
 
-TEST_F(LocalConnectionTest, AnExecuteThatFailsEarlyIsReadToItsEnd) {
+TEST_F(LocalConnectionTest, FailedExecuteIsReadToItsEnd) {
   LocalClient client = Connect();
   client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("no name", "x"));
   client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("", "x"));
@@ -188,7 +188,7 @@ TEST_F(LocalConnectionTest, AnExecuteThatFailsEarlyIsReadToItsEnd) {
   ExpectHello(client);
 }
 
-TEST_F(LocalConnectionTest, BytesUpAndDown) {
+TEST_F(LocalConnectionTest, PutThenFetchReturnsTheBytes) {
   LocalClient client = Connect();
   std::string bytes(5 << 20, 'x');
   for (size_t i = 0; i < bytes.size(); i += 1009) bytes[i] = static_cast<char>(i);
@@ -213,7 +213,7 @@ TEST_F(LocalConnectionTest, BytesUpAndDown) {
   EXPECT_EQ(server_.front().counters().Snapshot().at("ArrayService/PutArray").handled[0], 2);
 }
 
-TEST_F(LocalConnectionTest, AnUploadThatIsRefusedIsReadToItsEnd) {
+TEST_F(LocalConnectionTest, RefusedUploadIsReadToItsEnd) {
   LocalClient client = Connect();
   client.Send(v1::LOCAL_FRAME_PUT, PutData("no header"));
   client.Send(v1::LOCAL_FRAME_PUT, PutData("more"));
@@ -226,25 +226,25 @@ TEST_F(LocalConnectionTest, AnUploadThatIsRefusedIsReadToItsEnd) {
   ExpectHello(client);
 }
 
-TEST_F(LocalConnectionTest, AnUploadThatIsLostCompletesNoArray) {
+TEST_F(LocalConnectionTest, BrokenUploadCompletesNoArray) {
   for (const bool half_closed : {false, true}) {
     LocalClient client = Connect();
     client.Send(v1::LOCAL_FRAME_PUT, PutHeader("8", 3));
     client.Send(v1::LOCAL_FRAME_PUT, PutData("abc"));
-    EXPECT_TRUE(Becomes([&] { return server_.engine().num_open_uploads() == 1; }));
+    EXPECT_TRUE(Becomes([&] { return server_.engine().arrays().num_open_uploads() == 1; }));
     if (half_closed) {
       shutdown(client.fd(), SHUT_WR);
     } else {
       client.Close();
     }
-    EXPECT_TRUE(Becomes([&] { return server_.engine().num_open_uploads() == 0; }));
+    EXPECT_TRUE(Becomes([&] { return server_.engine().arrays().num_open_uploads() == 0; }));
     LocalClient other = Connect();
     other.Send(v1::LOCAL_FRAME_FETCH, FetchOf("sessions/s/arrays/8"));
     EXPECT_EQ(other.Receive().status().code(), 5);
   }
 }
 
-TEST_F(LocalConnectionTest, WhatIsNoFrameEndsTheConnectionWithAReason) {
+TEST_F(LocalConnectionTest, InvalidFrameEndsTheConnectionWithAReason) {
   const std::string hello =
       LocalClient::FrameOf(v1::LOCAL_FRAME_RUN, CopyOf("x").SerializeAsString());
   struct {
@@ -261,7 +261,7 @@ TEST_F(LocalConnectionTest, WhatIsNoFrameEndsTheConnectionWithAReason) {
     EXPECT_EQ(DetailsOf(client.Receive().status()).field(), one.field);
     EXPECT_EQ(client.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED) << "not the end";
   }
-  // Within an Execute call too.
+  // Also within an Execute call.
   LocalClient client = Connect();
   client.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "x"));
   EXPECT_EQ(FetchedBytes(client), "x");
@@ -270,13 +270,13 @@ TEST_F(LocalConnectionTest, WhatIsNoFrameEndsTheConnectionWithAReason) {
   EXPECT_EQ(client.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
 }
 
-TEST_F(LocalConnectionTest, CallsAreThoseOfWhoAskedForTheConnection) {
+TEST_F(LocalConnectionTest, CallsHaveTheIdentityOfTheConnection) {
   LocalClient client = Connect("lab");
   ExpectHello(client);
-  EXPECT_THAT(server_.engine().tenants_seen(), ::testing::ElementsAre("lab"));
+  EXPECT_THAT(server_.engine().operations().tenants_seen(), ::testing::ElementsAre("lab"));
 }
 
-TEST(LocalIdentityTest, ATokenThatIsTakenAwayIsRefusedFromTheNextCallOn) {
+TEST(LocalIdentityTest, RevokedTokenIsRefusedFromTheNextCall) {
   stride::testing::TemporaryFolder folder;
   const std::string path = folder.Path("tenants"), token = identity::NewToken();
   auto write = [&](const std::string& known) {
@@ -293,7 +293,7 @@ TEST(LocalIdentityTest, ATokenThatIsTakenAwayIsRefusedFromTheNextCallOn) {
       LocalClient::Connect(server.Connect(), {{"authorization", "Bearer " + token}});
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("hello"));
   EXPECT_EQ(client.Receive().kind, v1::LOCAL_FRAME_RUN);
-  EXPECT_THAT(server.engine().tenants_seen(), ::testing::ElementsAre("lab"));
+  EXPECT_THAT(server.engine().operations().tenants_seen(), ::testing::ElementsAre("lab"));
 
   write(identity::NewToken());
   ASSERT_TRUE((*identity)->Reload().ok());
@@ -307,11 +307,11 @@ TEST(LocalIdentityTest, ATokenThatIsTakenAwayIsRefusedFromTheNextCallOn) {
   EXPECT_EQ(client.Receive().status().code(), 16);
   client.Send(v1::LOCAL_FRAME_FETCH, FetchOf("sessions/s/arrays/1"));
   EXPECT_EQ(client.Receive().status().code(), 16);
-  EXPECT_EQ(server.engine().num_submitted(), 1);
+  EXPECT_EQ(server.engine().operations().num_submitted(), 1);
   EXPECT_EQ(server.front().counters().auth_failures(), 4);
 }
 
-TEST_F(LocalConnectionTest, ATicketIsGoodOnce) {
+TEST_F(LocalConnectionTest, TicketIsValidOnce) {
   v1::ConnectResponse response;
   ASSERT_TRUE(Invite(&response).ok());
   EXPECT_GT(response.expire_time().seconds(), absl::ToUnixSeconds(absl::Now()));
@@ -320,7 +320,7 @@ TEST_F(LocalConnectionTest, ATicketIsGoodOnce) {
   EXPECT_FALSE(RedeemTicket(response.socket_path(), std::string(32, '0')).valid());
 }
 
-TEST_F(LocalConnectionTest, ATenantHasSoManyAndLeavesRoomForOthers) {
+TEST_F(LocalConnectionTest, ConnectionsPerTenantAreBounded) {
   std::vector<LocalClient> clients;
   for (int i = 0; i < 8; ++i) clients.push_back(Connect("a"));
   v1::ConnectResponse response;
@@ -329,33 +329,33 @@ TEST_F(LocalConnectionTest, ATenantHasSoManyAndLeavesRoomForOthers) {
   ExpectHello(other);
   clients.pop_back();
   EXPECT_TRUE(Becomes([&] { return Invite(&response, "a").ok(); }));
-  // A ticket has the place until it is used.
+  // A ticket occupies a connection until it is used.
   EXPECT_EQ(Invite(&response, "a").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
-TEST_F(LocalConnectionTest, TheDaemonsEndClosesIdleOnesAtOnceAndWaitsForTheOthers) {
+TEST_F(LocalConnectionTest, ShutdownClosesIdleAndWaitsForBusyConnections) {
   LocalClient idle = Connect(), busy = Connect();
   ExpectHello(idle);
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   busy.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 2; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_submitted() == 2; }));
   std::thread stop([&] { server_.front().Stop(Now() + absl::Seconds(60)); });
   EXPECT_EQ(idle.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
-  server_.engine().LetGo();
+  server_.engine().operations().LetGo();
   EXPECT_EQ(busy.Receive().kind, v1::LOCAL_FRAME_RUN);
   EXPECT_EQ(busy.Receive().kind, v1::LOCAL_FRAME_UNSPECIFIED);
   stop.join();
 }
 
-TEST_F(LocalConnectionTest, TheDaemonsDeadlineEndsWhatIsLeft) {
+TEST_F(LocalConnectionTest, ShutdownDeadlineEndsRemainingCalls) {
   LocalClient client = Connect(), silent = Connect();
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   client.Send(v1::LOCAL_FRAME_RUN, CopyOf("x"));
   silent.Send(v1::LOCAL_FRAME_EXECUTE, StoreAndFetch("sessions/s", "x"));
-  EXPECT_TRUE(Becomes([&] { return server_.engine().num_submitted() == 2; }));
+  EXPECT_TRUE(Becomes([&] { return server_.engine().operations().num_submitted() == 2; }));
   server_.front().Stop(Now() + absl::Milliseconds(50));
   EXPECT_NE(client.Receive().kind, v1::LOCAL_FRAME_RUN);
-  server_.engine().LetGo();
+  server_.engine().operations().LetGo();
 }
 
 }  // namespace

@@ -3,75 +3,76 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "server/base/surroundings.h"
-#include "tests/support/fake_engine.h"
+#include "tests/support/fake_operations.h"
 
 namespace stride::api {
 namespace {
 
 class OperationLogTest : public ::testing::Test {
  protected:
-  std::shared_ptr<scheduler::Ticket> Submit() {
+  std::shared_ptr<scheduler::OperationHandle> Submit() {
     v1::Operation operation;
     operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("x");
-    return *engine_.Submit({"default"}, "", operation, SteadyTime::InfiniteFuture());
+    return *operations_.Submit({"default"}, "", operation, SteadyTime::InfiniteFuture());
   }
 
-  stride::testing::FakeEngine engine_;
+  stride::testing::FakeArrays arrays_;
+  stride::testing::FakeOperations operations_{&arrays_};
   std::shared_ptr<OperationLog> log_ = OperationLog::Create();
 };
 
-TEST_F(OperationLogTest, WaitsOnlyForWhatCameBefore) {
+TEST_F(OperationLogTest, WaitsOnlyForEarlierOperations) {
   log_->Accepted(*Submit());
   uint64_t before = log_->Mark();
-  engine_.Hold();
+  operations_.Hold();
   log_->Accepted(*Submit());
   EXPECT_TRUE(log_->WaitFor(before, Now()).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(log_->Mark(), Now())));
-  engine_.LetGo();
+  operations_.LetGo();
   EXPECT_TRUE(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(OperationLogTest, TheFirstErrorIsTheFirstInOrderNotInTime) {
-  engine_.Hold();
-  engine_.FailNextWork(absl::InternalError("one"));
+TEST_F(OperationLogTest, FirstErrorIsFirstInSubmissionOrder) {
+  operations_.Hold();
+  operations_.FailNextWork(absl::InternalError("one"));
   log_->Accepted(*Submit());
   log_->Refused(absl::InternalError("two"));
-  engine_.LetGo();
+  operations_.LetGo();
   EXPECT_EQ(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).message(), "one");
 }
 
-TEST_F(OperationLogTest, AnErrorThatComesLaterIsNotTold) {
+TEST_F(OperationLogTest, LaterErrorIsNotReported) {
   log_->Accepted(*Submit());
   uint64_t first = log_->Mark();
   log_->Refused(absl::InternalError("two"));
   EXPECT_TRUE(log_->WaitFor(first, SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(OperationLogTest, AnErrorIsToldOnceByTheMarkAfterIt) {
-  engine_.Hold();
-  engine_.FailNextWork(absl::InternalError("one"));
+TEST_F(OperationLogTest, ErrorIsReportedOnceByTheNextMark) {
+  operations_.Hold();
+  operations_.FailNextWork(absl::InternalError("one"));
   log_->Accepted(*Submit());
   uint64_t first = log_->Mark();
   log_->Refused(absl::InternalError("two"));
   log_->Refused(absl::InternalError("three"));
   uint64_t second = log_->Mark();
-  engine_.LetGo();
+  operations_.LetGo();
   EXPECT_EQ(log_->WaitFor(first, SteadyTime::InfiniteFuture()).message(), "one");
   EXPECT_EQ(log_->WaitFor(second, SteadyTime::InfiniteFuture()).message(), "two");
   EXPECT_TRUE(log_->WaitFor(log_->Mark(), SteadyTime::InfiniteFuture()).ok());
 }
 
-// Tickets hold arrays, and arrays memory.
-TEST_F(OperationLogTest, ItHoldsNoTicket) {
-  engine_.Hold();
-  std::shared_ptr<scheduler::Ticket> ticket = Submit();
-  std::weak_ptr<scheduler::Ticket> weak = ticket;
-  log_->Accepted(*ticket);
-  ticket.reset();
+// A ticket references arrays, and these pin memory.
+TEST_F(OperationLogTest, LogReferencesNoTicket) {
+  operations_.Hold();
+  std::shared_ptr<scheduler::OperationHandle> handle = Submit();
+  std::weak_ptr<scheduler::OperationHandle> weak = handle;
+  log_->Accepted(*handle);
+  handle.reset();
   EXPECT_TRUE(weak.expired());
   uint64_t before = log_->Mark();
   EXPECT_TRUE(absl::IsDeadlineExceeded(log_->WaitFor(before, Now())));
-  engine_.LetGo();
+  operations_.LetGo();
   EXPECT_TRUE(log_->WaitFor(before, SteadyTime::InfiniteFuture()).ok());
 }
 

@@ -50,7 +50,8 @@ grpc::ByteBuffer BytesOf(const std::string& text) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// A call with these bytes for a message; null: with none, which is not said to be all either.
+// Calls the method with these bytes as the message; with null, sends no message and does not end
+// the stream.
 grpc::Status CallWith(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                       const std::string* message) {
   grpc::ClientContext context;
@@ -70,7 +71,7 @@ grpc::Status CallWith(const std::shared_ptr<grpc::Channel>& channel, const std::
   return stream->Finish();
 }
 
-TEST(RawMethodsTest, AMalformedMessageIsInvalidWithAReasonInEveryMethod) {
+TEST(RawMethodsTest, MalformedMessageIsInvalidInEveryMethod) {
   TestServer server;
   const auto channel = server.Connect();
   const std::string groups = std::string(101, '\x7b') + std::string(101, '\x7c');
@@ -84,7 +85,7 @@ TEST(RawMethodsTest, AMalformedMessageIsInvalidWithAReasonInEveryMethod) {
   }
 }
 
-TEST(RawMethodsTest, TextThatIsNoUtf8IsNamedInEveryMethodThatHasSome) {
+TEST(RawMethodsTest, InvalidUtf8IsNamedInEveryMethod) {
   TestServer server;
   const auto channel = server.Connect();
   int count = 0;
@@ -107,7 +108,7 @@ TEST(RawMethodsTest, TextThatIsNoUtf8IsNamedInEveryMethodThatHasSome) {
   EXPECT_GT(count, 25);
 }
 
-TEST(RawMethodsTest, AnUnknownFieldIsUnimplementedInEveryMethod) {
+TEST(RawMethodsTest, UnknownFieldIsUnimplementedInEveryMethod) {
   TestServer server;
   const auto channel = server.Connect();
   const std::string message("\x98\x06\x01", 3);
@@ -119,7 +120,7 @@ TEST(RawMethodsTest, AnUnknownFieldIsUnimplementedInEveryMethod) {
   }
 }
 
-TEST(RawMethodsTest, AnOperationOfANewerDaemonIsUnimplementedByItsNumber) {
+TEST(RawMethodsTest, UnknownOperationIsUnimplementedByNumber) {
   TestServer server;
   const std::string message("\x12\x03\x9a\x06\x00", 5);  // operation.99, a message
   const grpc::Status status = CallWith(server.Connect(), "/stride.v1.ComputeService/Run", &message);
@@ -128,7 +129,7 @@ TEST(RawMethodsTest, AnOperationOfANewerDaemonIsUnimplementedByItsNumber) {
   EXPECT_EQ(DetailsOf(status).info.reason(), "NOT_IMPLEMENTED");
 }
 
-TEST(RawMethodsTest, ADurationWhoseSignsDifferIsRefused) {
+TEST(RawMethodsTest, DurationWithMixedSignsIsRefused) {
   TestServer server;
   auto stub = v1::DeviceService::NewStub(server.Connect());
   v1::WatchDevicesRequest request;
@@ -143,7 +144,7 @@ TEST(RawMethodsTest, ADurationWhoseSignsDifferIsRefused) {
   EXPECT_EQ(DetailsOf(status).field(), "interval");
 }
 
-TEST(RawMethodsTest, ControlMethodsTakeSmallMessagesAlone) {
+TEST(RawMethodsTest, ControlMethodsRefuseLargeMessages) {
   TestServer server;
   const std::string message = "\x0a\x81\x80\x04" + std::string((64 << 10) + 1, 'n');
   const grpc::Status status =
@@ -152,7 +153,7 @@ TEST(RawMethodsTest, ControlMethodsTakeSmallMessagesAlone) {
   EXPECT_EQ(DetailsOf(status).info.reason(), "SIZE_LIMIT");
 }
 
-TEST(RawMethodsTest, AnUnknownCallerIsAnsweredWithoutAMessage) {
+TEST(RawMethodsTest, UnauthenticatedCallIsRefusedBeforeParsing) {
   TemporaryFolder folder;
   const std::string path = folder.Path("tenants.conf");
   std::ofstream(path) << "[tenant a]\ntoken = sha256:" << std::string(64, '0') << "\n";
@@ -175,7 +176,7 @@ TEST(RawMethodsTest, AnUnknownCallerIsAnsweredWithoutAMessage) {
   }
 }
 
-TEST(RawMethodsTest, AHealthCheckOfAStrangerIsSmall) {
+TEST(RawMethodsTest, HealthAndReflectionRefuseLargeMessages) {
   TestServer server;
   const std::string large = "\x0a\x81\x20" + std::string(4097, 'n');
   const std::string newer("\x98\x06\x01", 3);

@@ -39,7 +39,7 @@ TEST_F(ReflectionServiceTest, ListsEveryService) {
   const ServerReflectionResponse response = Ask(request);
   for (const auto& service : response.list_services_response().service())
     names.push_back(service.name());
-  // As many as the contract has, and each with its file.
+  // Every service of the contract, each with its file.
   EXPECT_EQ(names.size(), 13u);
   for (const std::string& name : names) {
     request.set_file_containing_symbol(name);
@@ -49,7 +49,7 @@ TEST_F(ReflectionServiceTest, ListsEveryService) {
   EXPECT_THAT(names, Contains("grpc.reflection.v1.ServerReflection"));
 }
 
-TEST_F(ReflectionServiceTest, AFileComesWithItsImports) {
+TEST_F(ReflectionServiceTest, FileIsReturnedWithItsImports) {
   ServerReflectionRequest request;
   request.set_file_by_filename("stride/v1/compute_service.proto");
   std::vector<std::string> names;
@@ -63,7 +63,7 @@ TEST_F(ReflectionServiceTest, AFileComesWithItsImports) {
   EXPECT_THAT(names, Contains("google/rpc/status.proto"));
 }
 
-TEST_F(ReflectionServiceTest, UnknownNames_AreNotFound) {
+TEST_F(ReflectionServiceTest, UnknownNamesAreNotFound) {
   ServerReflectionRequest request;
   request.set_file_containing_symbol("stride.v1.Nothing");
   EXPECT_EQ(Ask(request).error_response().error_code(), grpc::StatusCode::NOT_FOUND);
@@ -73,7 +73,7 @@ TEST_F(ReflectionServiceTest, UnknownNames_AreNotFound) {
   EXPECT_EQ(Ask(request).error_response().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-TEST_F(ReflectionServiceTest, ALargeRequestIsNotParsed) {
+TEST_F(ReflectionServiceTest, LargeRequestIsNotParsed) {
   ServerReflectionRequest request;
   request.set_file_by_filename(std::string(1 << 20, 'x'));
   grpc::ClientContext context;

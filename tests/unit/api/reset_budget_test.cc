@@ -11,7 +11,7 @@ constexpr uint64_t kBurst = 700;
 constexpr auto kPerSecond = static_cast<uint64_t>(ResetBudget::kPerSecond);
 const SteadyTime kStart = SteadyTime() + absl::Hours(1);
 
-TEST(ResetBudgetTest, ABurstIsFineAndMoreIsNot) {
+TEST(ResetBudgetTest, BurstIsAllowedAndMoreIsRefused) {
   ResetBudget budget;
   budget.set_burst(kBurst);
   for (uint64_t i = 0; i < kBurst; ++i) ASSERT_TRUE(budget.Take("a", 1, kStart)) << i;
@@ -20,7 +20,7 @@ TEST(ResetBudgetTest, ABurstIsFineAndMoreIsNot) {
   EXPECT_FALSE(budget.Take("c", kBurst + 1, kStart)) << "at once";
 }
 
-TEST(ResetBudgetTest, ItComesBackWithTime) {
+TEST(ResetBudgetTest, BudgetRefillsOverTime) {
   ResetBudget budget;
   budget.set_burst(kBurst);
   ASSERT_TRUE(budget.Take("a", kBurst, kStart));
@@ -30,7 +30,7 @@ TEST(ResetBudgetTest, ItComesBackWithTime) {
   EXPECT_TRUE(budget.Take("a", kBurst, kStart + absl::Hours(1)));
 }
 
-TEST(ResetBudgetTest, PeersAreForgotten) {
+TEST(ResetBudgetTest, IdlePeersAreForgotten) {
   ResetBudget budget;
   budget.set_burst(kBurst);
   for (int i = 0; i < 100; ++i) budget.Take(absl::StrCat(i), 1, kStart);

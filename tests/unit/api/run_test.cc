@@ -26,7 +26,7 @@ class RunTest : public ::testing::Test {
   std::unique_ptr<v1::ComputeService::Stub> stub_ = v1::ComputeService::NewStub(server_.Connect());
 };
 
-TEST_F(RunTest, OneRoundTrip) {
+TEST_F(RunTest, RunTakesOneRoundTrip) {
   grpc::ClientContext context;
   v1::RunResponse response;
   ASSERT_TRUE(stub_->Run(&context, CopyOf("hello"), &response).ok());
@@ -35,8 +35,8 @@ TEST_F(RunTest, OneRoundTrip) {
   EXPECT_EQ(response.timeline().device(), "devices/cpu:0");
 }
 
-TEST_F(RunTest, AResultThatMustBeWaitedFor) {
-  server_.engine().SetReadsAtOnce(false);
+TEST_F(RunTest, RunWaitsForItsResult) {
+  server_.engine().operations().SetReadsAtOnce(false);
   grpc::ClientContext context;
   v1::RunResponse response;
   ASSERT_TRUE(stub_->Run(&context, CopyOf("hello"), &response).ok());
@@ -45,7 +45,7 @@ TEST_F(RunTest, AResultThatMustBeWaitedFor) {
   EXPECT_EQ(response.results(0).array().state(), v1::Array::STATE_READY);
 }
 
-TEST_F(RunTest, ATenantOverItsRateOfUploadsWaits) {
+TEST_F(RunTest, TenantOverItsUploadRateWaits) {
   identity::Quota quota;
   quota.upload_bytes_per_second = 1000;
   server_.engine().accounts().SetQuotas({}, quota);
@@ -59,7 +59,7 @@ TEST_F(RunTest, ATenantOverItsRateOfUploadsWaits) {
   EXPECT_GE(Now() - start, delay - absl::Milliseconds(5));
 }
 
-TEST_F(RunTest, ErrorsCarryThePathFromTheRequest) {
+TEST_F(RunTest, ErrorsContainTheFieldPath) {
   grpc::ClientContext context;
   v1::RunResponse response;
   grpc::Status status = stub_->Run(&context, v1::RunRequest(), &response);
@@ -67,10 +67,10 @@ TEST_F(RunTest, ErrorsCarryThePathFromTheRequest) {
   EXPECT_EQ(DetailsOf(status).field(), "operation.kind");
 }
 
-TEST_F(RunTest, AFullQueueSaysWhenToComeBack) {
-  server_.engine().FailNextSubmit(TryLater(absl::StatusCode::kResourceExhausted,
-                                           v1::ERROR_REASON_QUEUE_FULL, "full",
-                                           absl::Milliseconds(250)));
+TEST_F(RunTest, FullQueueReportsRetryDelay) {
+  server_.engine().operations().FailNextSubmit(TryLater(absl::StatusCode::kResourceExhausted,
+                                                        v1::ERROR_REASON_QUEUE_FULL, "full",
+                                                        absl::Milliseconds(250)));
   grpc::ClientContext context;
   v1::RunResponse response;
   grpc::Status status = stub_->Run(&context, CopyOf("x"), &response);
@@ -80,9 +80,9 @@ TEST_F(RunTest, AFullQueueSaysWhenToComeBack) {
   EXPECT_EQ(trailers.find("grpc-retry-pushback-ms")->second, "250");
 }
 
-TEST_F(RunTest, FailedWorkIsTheCallsError) {
-  server_.engine().FailNextWork(MakeError(absl::StatusCode::kFailedPrecondition,
-                                          v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
+TEST_F(RunTest, FailedWorkFailsTheCall) {
+  server_.engine().operations().FailNextWork(MakeError(
+      absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_KERNEL_FAULT, "illegal address"));
   grpc::ClientContext context;
   v1::RunResponse response;
   grpc::Status status = stub_->Run(&context, CopyOf("x"), &response);
@@ -91,8 +91,8 @@ TEST_F(RunTest, FailedWorkIsTheCallsError) {
 }
 
 // A deadline of the work itself is not taken for the end of a wait.
-TEST_F(RunTest, WorkThatFailedByItsDeadlineIsToldAtOnce) {
-  server_.engine().FailNextWork(
+TEST_F(RunTest, ExpiredWorkFailsTheCallAtOnce) {
+  server_.engine().operations().FailNextWork(
       MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "too slow"));
   grpc::ClientContext context;
   v1::RunResponse response;
@@ -101,24 +101,24 @@ TEST_F(RunTest, WorkThatFailedByItsDeadlineIsToldAtOnce) {
   EXPECT_EQ(status.error_message(), "too slow");
 }
 
-TEST_F(RunTest, ACallThatIsCancelledCancelsItsWork) {
-  server_.engine().Hold();
+TEST_F(RunTest, CancelledCallCancelsItsWork) {
+  server_.engine().operations().Hold();
   grpc::ClientContext context;
   std::thread canceller([&] {
-    AWAIT(server_.engine().num_submitted() != 0);
+    AWAIT(server_.engine().operations().num_submitted() != 0);
     context.TryCancel();
   });
   v1::RunResponse response;
   EXPECT_EQ(stub_->Run(&context, CopyOf("x"), &response).error_code(), grpc::StatusCode::CANCELLED);
   canceller.join();
-  AWAIT(server_.engine().num_cancelled() != 0);
+  AWAIT(server_.engine().operations().num_cancelled() != 0);
 }
 
-TEST_F(RunTest, ADeadlineCancelsTheWork) {
-  server_.engine().Hold();
-  // A busy machine may use up a short deadline before the call arrives: a longer one follows then.
-  for (auto timeout = std::chrono::milliseconds(100); server_.engine().num_submitted() == 0;
-       timeout *= 4) {
+TEST_F(RunTest, DeadlineCancelsTheWork) {
+  server_.engine().operations().Hold();
+  // A busy machine may use up a short deadline before the call arrives: a longer one is tried then.
+  for (auto timeout = std::chrono::milliseconds(100);
+       server_.engine().operations().num_submitted() == 0; timeout *= 4) {
     ASSERT_LT(timeout, ::stride::testing::kAwaitLimit);
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + timeout);
@@ -126,11 +126,11 @@ TEST_F(RunTest, ADeadlineCancelsTheWork) {
     ASSERT_EQ(stub_->Run(&context, CopyOf("x"), &response).error_code(),
               grpc::StatusCode::DEADLINE_EXCEEDED);
   }
-  AWAIT(server_.engine().num_cancelled() != 0);
+  AWAIT(server_.engine().operations().num_cancelled() != 0);
 }
 
-TEST_F(RunTest, AResultTooLargeForItsMessageIsRefusedBeforeItRuns) {
-  server_.engine().Hold();
+TEST_F(RunTest, OversizedResultIsRefusedBeforeItRuns) {
+  server_.engine().operations().Hold();
   v1::RunRequest request;
   request.mutable_operation()->mutable_creation()->mutable_fill()->mutable_spec()->add_shape(5
                                                                                              << 20);
@@ -140,10 +140,10 @@ TEST_F(RunTest, AResultTooLargeForItsMessageIsRefusedBeforeItRuns) {
   grpc::Status status = stub_->Run(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(DetailsOf(status).info.reason(), "SIZE_LIMIT");
-  EXPECT_EQ(server_.engine().num_cancelled(), 1);
+  EXPECT_EQ(server_.engine().operations().num_cancelled(), 1);
 }
 
-// Calls under way, without a thread for each on the client's side either.
+// Calls in flight, without a thread per call on the client either.
 class ManyRuns {
  public:
   void Add(v1::ComputeService::Stub& stub, const v1::RunRequest& request) {
@@ -151,7 +151,7 @@ class ManyRuns {
     call.reader = stub.AsyncRun(&call.context, request, &queue_);
     call.reader->Finish(&call.response, &call.status, &call);
   }
-  // Of all that were added, the number of those that ended with `code`.
+  // Returns how many of the calls added ended with `code`.
   int Await(grpc::StatusCode code) {
     int count = 0;
     for (size_t i = 0; i < calls_.size(); ++i) {
@@ -181,26 +181,26 @@ int NumThreads() {
   return count;
 }
 
-TEST_F(RunTest, CallsUnderWayHoldNoThreads) {
+TEST_F(RunTest, CallsInFlightOccupyNoThreads) {
   constexpr int kCalls = 200, kMoreThreads = 40;
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   const int before = NumThreads();
   ManyRuns runs;
   for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, CopyOf("x"));
-  AWAIT(server_.engine().num_submitted() >= kCalls);
+  AWAIT(server_.engine().operations().num_submitted() >= kCalls);
   EXPECT_LE(NumThreads(), before + kMoreThreads);
-  server_.engine().LetGo();
+  server_.engine().operations().LetGo();
   EXPECT_EQ(runs.Await(grpc::StatusCode::OK), kCalls);
 }
 
-TEST_F(RunTest, TheEndOfTheServerEndsCallsUnderWay) {
+TEST_F(RunTest, ShutdownEndsCallsInFlight) {
   constexpr int kCalls = 20;
-  server_.engine().Hold();
+  server_.engine().operations().Hold();
   ManyRuns runs;
   for (int i = 0; i < kCalls; ++i) runs.Add(*stub_, CopyOf("x"));
-  AWAIT(server_.engine().num_submitted() >= kCalls);
+  AWAIT(server_.engine().operations().num_submitted() >= kCalls);
   server_.front().Stop(Now() + absl::Milliseconds(50));
-  EXPECT_EQ(server_.engine().num_cancelled(), kCalls);
+  EXPECT_EQ(server_.engine().operations().num_cancelled(), kCalls);
   EXPECT_EQ(runs.Await(grpc::StatusCode::OK), 0);
 }
 

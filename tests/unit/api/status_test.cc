@@ -27,7 +27,7 @@ google::rpc::ErrorInfo Info(const google::rpc::Status& details) {
   return info;
 }
 
-TEST(StatusTest, OkStaysOk) {
+TEST(StatusTest, OkIsConvertedToOk) {
   EXPECT_TRUE(ToGrpcStatus(absl::OkStatus()).ok());
   EXPECT_EQ(ToRpcStatus(absl::OkStatus()).ByteSizeLong(), 0u);
 }
@@ -40,7 +40,7 @@ struct PlainCase {
 
 class PlainStatusTest : public ::testing::TestWithParam<PlainCase> {};
 
-TEST_P(PlainStatusTest, ShowsNothingOfTheInside) {
+TEST_P(PlainStatusTest, HidesInternalText) {
   grpc::Status shown = ToGrpcStatus(absl::Status(GetParam().code, "reading /secret/path failed"));
   EXPECT_EQ(shown.error_code(), GetParam().shown);
   EXPECT_THAT(shown.error_message(), Not(HasSubstr("secret")));
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(
         PlainCase{absl::StatusCode::kDeadlineExceeded, grpc::StatusCode::DEADLINE_EXCEEDED,
                   "DEADLINE"}));
 
-TEST(StatusTest, DetailsTravelWhole) {
+TEST(StatusTest, DetailsAreTransmittedWhole) {
   grpc::Status shown =
       ToGrpcStatus(InvalidField(v1::ERROR_REASON_SHAPE_MISMATCH, "operation.matmul.left",
                                 "shapes differ", {{"left", "(2,3)"}}));
@@ -74,7 +74,7 @@ TEST(StatusTest, DetailsTravelWhole) {
   EXPECT_EQ(request.field_violations(0).field(), "operation.matmul.left");
 }
 
-TEST(StatusTest, RetryDelayIsRead) {
+TEST(StatusTest, RetryDelayIsConverted) {
   absl::Status status = TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUEUE_FULL,
                                  "full", absl::Milliseconds(1500));
   EXPECT_EQ(RetryDelayOf(status), absl::Milliseconds(1500));
@@ -95,7 +95,7 @@ TEST(StatusTest, TrailersStayBelowTheLimitOfClients) {
   EXPECT_EQ(inside_a_message.message().size(), 10000u);
 }
 
-TEST(StatusTest, TextIsCutBetweenCharactersAndMadeUtf8) {
+TEST(StatusTest, TextIsTruncatedAtCharactersAndMadeUtf8) {
   EXPECT_EQ(CutText("plain", 100), "plain");
   EXPECT_EQ(CutText("a\xc3\xa4\xc3\xa4", 4), "a\xc3\xa4 [cut]");
   EXPECT_EQ(CutText("bad\xff\xfe", 100), "bad??");

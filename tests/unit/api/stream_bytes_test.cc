@@ -21,7 +21,7 @@ std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::strin
   return bytes + payload;
 }
 
-// The first `count` bytes of a message, with what stands before it.
+// The first `count` bytes of a message, with its prefix.
 std::string Part(uint32_t size, size_t count) {
   std::string bytes(1, '\0');
   for (int shift : {24, 16, 8, 0}) bytes += static_cast<char>(size >> shift);
@@ -52,7 +52,7 @@ TEST_F(StreamBytesTest, UnansweredBytesAreHeldUntilTheStreamEnds) {
   EXPECT_EQ(streams_.held(), kStream + 45);
   Receive(Frame(kData, kEndStream, 1, std::string(60, 'm')));
   EXPECT_EQ(streams_.held(), kStream + 105);
-  // A window that grows is no answer, nor is another stream's.
+  // A window update is no response, and neither is a response of another stream.
   Send(Frame(kWindowUpdate, 0, 1, "1234") + Frame(kHeaders, 4, 3, "h"));
   EXPECT_EQ(streams_.held(), kStream + 105);
   Send(Frame(kHeaders, 4, 1, "h") + Frame(kData, 0, 1, "answer") +
@@ -60,7 +60,7 @@ TEST_F(StreamBytesTest, UnansweredBytesAreHeldUntilTheStreamEnds) {
   EXPECT_EQ(streams_.held(), 0);
 }
 
-TEST_F(StreamBytesTest, ResetsOfEitherSideGiveItBack) {
+TEST_F(StreamBytesTest, ResetOfEitherSideReleasesBytes) {
   for (uint32_t stream : {1, 3}) {
     Receive(Frame(kHeaders, 4, stream, "h") + Frame(kData, 0, stream, Part(100, 40)));
     EXPECT_GT(streams_.held(), 0);
@@ -73,7 +73,7 @@ TEST_F(StreamBytesTest, ResetsOfEitherSideGiveItBack) {
   }
 }
 
-TEST_F(StreamBytesTest, OfAStreamThatIsTakenTheUnfinishedMessageIsHeld) {
+TEST_F(StreamBytesTest, UnfinishedMessageOfServedStreamIsHeld) {
   Receive(Frame(kHeaders, 4, 1, "h") + Frame(kData, 0, 1, Part(10, 10) + Part(100, 40)));
   Send(Frame(kHeaders, 4, 1, "h"));
   EXPECT_EQ(streams_.held(), 45);
@@ -83,7 +83,7 @@ TEST_F(StreamBytesTest, OfAStreamThatIsTakenTheUnfinishedMessageIsHeld) {
   EXPECT_EQ(streams_.held(), 6);
 }
 
-TEST_F(StreamBytesTest, HoweverTheBytesAreCut) {
+TEST_F(StreamBytesTest, BytesAreCountedInAnySplit) {
   const std::string bytes = Frame(kHeaders, 4, 1, "h") + Frame(kData, 0, 1, Part(300, 200)) +
                             Frame(kHeaders, 4, 3, "h") +
                             Frame(kData, 0, 1, std::string(100, 'm') + Part(7, 3)) +
@@ -95,7 +95,7 @@ TEST_F(StreamBytesTest, HoweverTheBytesAreCut) {
   EXPECT_EQ(streams_.held(), kStream + 8 + 3);
 }
 
-TEST_F(StreamBytesTest, FirstMessagesHaveATime) {
+TEST_F(StreamBytesTest, FirstMessageTimesOut) {
   Receive(Frame(kHeaders, 4, 1, "h"));
   EXPECT_FALSE(LateAfter(60));
   EXPECT_TRUE(LateAfter(61)) << "no message at all";
@@ -110,13 +110,13 @@ TEST_F(StreamBytesTest, FirstMessagesHaveATime) {
   EXPECT_FALSE(LateAfter(1000));
 }
 
-TEST_F(StreamBytesTest, AStreamThatIsTakenMayBeSilent) {
+TEST_F(StreamBytesTest, ServedStreamMayBeSilent) {
   Receive(Frame(kHeaders, 4, 1, "h"));
   Send(Frame(kHeaders, 4, 1, "h"));
   EXPECT_FALSE(LateAfter(100000));
 }
 
-TEST_F(StreamBytesTest, StreamsWithoutEndAreTooMany) {
+TEST_F(StreamBytesTest, TooManyOpenStreamsAreRefused) {
   std::string bytes;
   for (uint32_t i = 0; i <= StreamBytes::kMaxStreams; ++i)
     bytes += Frame(kHeaders, 4, 2 * i + 1, "h");
@@ -126,17 +126,17 @@ TEST_F(StreamBytesTest, StreamsWithoutEndAreTooMany) {
 
 constexpr int64_t kMiB = 1 << 20;
 
-TEST(HeldBytesTest, OnePeerHasAtMostHalf) {
+TEST(HeldBytesTest, OnePeerIsLimitedToHalf) {
   HeldBytes held(64 * kMiB);
   int64_t had = 0;
   while (held.Change("a", had, had + kMiB)) had += kMiB;
   EXPECT_EQ(had, 32 * kMiB);
-  // It ends, and gives all back.
+  // The connection ends and releases everything.
   held.Change("a", had + kMiB, 0);
   EXPECT_EQ(held.total(), 0);
 }
 
-TEST(HeldBytesTest, ManyConnectionsOfAPeerHaveNoMoreTogether) {
+TEST(HeldBytesTest, ConnectionsOfOnePeerShareItsLimit) {
   HeldBytes held(64 * kMiB);
   int64_t most = 0;
   for (int round = 1; round < 20; ++round) {
@@ -151,7 +151,7 @@ TEST(HeldBytesTest, ManyConnectionsOfAPeerHaveNoMoreTogether) {
   FAIL() << "no connection ended";
 }
 
-TEST(HeldBytesTest, OthersAreServedWhileAPeerHasAll) {
+TEST(HeldBytesTest, OtherPeersAreServedWhileOneIsAtItsLimit) {
   HeldBytes held(64 * kMiB);
   for (int i = 0; i < 16; ++i) held.Change("a", 0, 2 * kMiB);
   EXPECT_TRUE(held.Change("b", 0, 16 * kMiB)) << "another peer";

@@ -86,21 +86,21 @@ class TicketSocketTest : public ::testing::Test {
   std::unique_ptr<TicketSocket> socket_;
 };
 
-TEST_F(TicketSocketTest, ATicketIsExchangedForTheDescriptor) {
+TEST_F(TicketSocketTest, TicketIsExchangedForTheDescriptor) {
   UniqueFd fd = Redeem("good");
   ASSERT_TRUE(fd.valid());
   struct stat theirs, ours;
   fstat(fd.get(), &theirs);
   fstat(file_.get(), &ours);
   EXPECT_EQ(theirs.st_ino, ours.st_ino);
-  // It is counted once it has been sent, which may be after it came.
+  // The count rises after the send, which may be after the reception.
   const SteadyTime deadline = Now() + absl::Seconds(100);
   while (socket_->stats().handed_out == 0 && Now() < deadline)
     absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(socket_->stats().handed_out, 1);
 }
 
-TEST_F(TicketSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
+TEST_F(TicketSocketTest, ConnectionPinsItsRegionUntilClosed) {
   std::vector<UniqueFd> holders;
   for (size_t i = 0; i < TicketSocket::kMaxConnections + 5; ++i) {
     holders.push_back(Connect());
@@ -111,12 +111,12 @@ TEST_F(TicketSocketTest, AConnectionHoldsItsRegionUntilItIsClosed) {
   holders.pop_back();
   Say(holders.back(), "more");
   EXPECT_TRUE(HeldBecome(static_cast<int>(holders.size()) - 1));
-  // The end of the daemon is not theirs.
+  // The end of the daemon does not end the connections.
   socket_.reset();
   EXPECT_EQ(num_held_, static_cast<int>(holders.size()) - 1);
 }
 
-TEST_F(TicketSocketTest, WhatIsNotHeldClosesTheConnection) {
+TEST_F(TicketSocketTest, UnknownTicketClosesTheConnection) {
   UniqueFd fd = Connect();
   Say(fd, "passing");
   EXPECT_TRUE(ReceiveDescriptor(fd).valid());
@@ -124,7 +124,7 @@ TEST_F(TicketSocketTest, WhatIsNotHeldClosesTheConnection) {
   EXPECT_EQ(num_held_, 0);
 }
 
-TEST_F(TicketSocketTest, ItLiesBesideTheOtherAndIsOpenToTheSameUsers) {
+TEST_F(TicketSocketTest, SocketHasPathAndModeOfTheMainSocket) {
   EXPECT_EQ(socket_->path(), folder_.Path("calls") + ".regions");
   struct stat info;
   ASSERT_EQ(lstat(socket_->path().c_str(), &info), 0);
@@ -134,22 +134,22 @@ TEST_F(TicketSocketTest, ItLiesBesideTheOtherAndIsOpenToTheSameUsers) {
   EXPECT_NE(lstat(path.c_str(), &info), 0);
 }
 
-TEST_F(TicketSocketTest, AFileThatAnEarlierDaemonLeftIsReplaced) {
+TEST_F(TicketSocketTest, FileOfEarlierDaemonIsReplaced) {
   std::unique_ptr<TicketSocket> earlier = std::move(socket_);
   Start();
   EXPECT_TRUE(Redeem("good").valid());
-  // One that ends later leaves its successor's alone.
+  // A daemon that ends later leaves the file of its successor in place.
   earlier.reset();
   EXPECT_TRUE(Redeem("good").valid());
 }
 
-TEST_F(TicketSocketTest, AnythingElseOnlyClosesTheConnection) {
+TEST_F(TicketSocketTest, InvalidInputOnlyClosesTheConnection) {
   for (const std::string& packet :
        {std::string("bad"), std::string("good "), std::string(1, '\0'), std::string(100000, 'x')}) {
     EXPECT_FALSE(Redeem(packet).valid());
   }
   EXPECT_EQ(socket_->stats().refused, 4);
-  // Nothing at all, a half-closed one, and one that has gone before the answer.
+  // No bytes at all, a half-closed connection, and one closed before the response.
   UniqueFd silent = Connect();
   shutdown(silent.get(), SHUT_WR);
   EXPECT_FALSE(ReceiveDescriptor(silent).valid());
@@ -160,13 +160,13 @@ TEST_F(TicketSocketTest, AnythingElseOnlyClosesTheConnection) {
   EXPECT_TRUE(Redeem("good").valid());
 }
 
-TEST_F(TicketSocketTest, WhoSaysNothingIsClosedAfterAWhile) {
+TEST_F(TicketSocketTest, SilentConnectionTimesOut) {
   UniqueFd silent = Connect();
   EXPECT_FALSE(ReceiveDescriptor(silent).valid());
   EXPECT_EQ(socket_->stats().evicted, 1);
 }
 
-TEST_F(TicketSocketTest, ThoseThatSayNothingKeepNobodyOut) {
+TEST_F(TicketSocketTest, SilentConnectionsDoNotBlockOthers) {
   std::vector<UniqueFd> silent;
   for (size_t i = 0; i < 300; ++i) {
     silent.push_back(Connect());
@@ -178,7 +178,7 @@ TEST_F(TicketSocketTest, ThoseThatSayNothingKeepNobodyOut) {
   EXPECT_GE(socket_->stats().evicted, 300 - static_cast<int64_t>(TicketSocket::kMaxConnections));
 }
 
-TEST_F(TicketSocketTest, DescriptorsSentAlongAreDropped) {
+TEST_F(TicketSocketTest, ReceivedDescriptorsAreClosed) {
   UniqueFd fd = Connect();
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   iovec content{const_cast<char*>("good"), 4};

@@ -72,7 +72,7 @@ TEST_F(AuditLogTest, KeepsOrderAndWritesAllAtTheEnd) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
-TEST_F(AuditLogTest, GoesOnInANewFileAfterRotation) {
+TEST_F(AuditLogTest, ContinuesInNewFileAfterRotation) {
   auto log = AuditLog::Open(path_);
   ASSERT_TRUE(log.ok()) << log.status();
   (*log)->Write({.event = "before"});
@@ -86,7 +86,7 @@ TEST_F(AuditLogTest, GoesOnInANewFileAfterRotation) {
   EXPECT_THAT(LinesOf(path_), ::testing::ElementsAre(HasSubstr("after")));
 }
 
-TEST_F(AuditLogTest, WhatCannotBeWrittenIsCountedAndHoldsNobodyUp) {
+TEST_F(AuditLogTest, UnwritableRecordsAreCountedWithoutBlocking) {
   auto log = AuditLog::Open("/dev/full");
   ASSERT_TRUE(log.ok()) << log.status();
   for (int i = 0; i < 100; ++i) (*log)->Write({.event = "lost"});
@@ -95,8 +95,8 @@ TEST_F(AuditLogTest, WhatCannotBeWrittenIsCountedAndHoldsNobodyUp) {
   EXPECT_EQ((*log)->num_dropped(), 100);
 }
 
-TEST_F(AuditLogTest, AStuckDiskCostsLinesThatAreToldLater) {
-  // A FIFO that nobody reads: the writer blocks in write().
+TEST_F(AuditLogTest, RecordsLostToBlockedDiskAreReported) {
+  // A FIFO without a reader: the writer blocks in write().
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
   ASSERT_GE(reader, 0);

@@ -12,7 +12,7 @@
 namespace stride {
 namespace {
 
-TEST(BlockPoolTest, BlocksBeginAtCacheLinesAndAreApart) {
+TEST(BlockPoolTest, BlocksAreAlignedAndDisjoint) {
   std::vector<std::pair<char*, size_t>> blocks;
   for (size_t bytes = 0; bytes <= BlockPool::kLargestBytes + 200; bytes += 37) {
     auto* block = static_cast<char*>(BlockPool::Take(bytes));
@@ -26,15 +26,15 @@ TEST(BlockPoolTest, BlocksBeginAtCacheLinesAndAreApart) {
   }
 }
 
-TEST(BlockPoolTest, WhatOneThreadGivesAnotherTakes) {
+TEST(BlockPoolTest, FreedBlockIsReusedByAnotherThread) {
   if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
-  constexpr size_t kBytes = 1500;  // of a size that nothing else here uses
+  constexpr size_t kBytes = 1500;  // a size that nothing else here uses
   constexpr int kBlocks = 1000;
   BlockPool::Trim();
   std::set<void*> blocks;
   for (int i = 0; i < kBlocks; ++i) blocks.insert(BlockPool::Take(kBytes));
   ASSERT_EQ(blocks.size(), static_cast<size_t>(kBlocks));
-  // Its end gives the depot what it has at hand, too.
+  // At its end the thread also returns its free blocks to the depot.
   std::thread([&] {
     for (void* block : blocks) BlockPool::Give(block, kBytes);
   }).join();
@@ -51,7 +51,7 @@ TEST(BlockPoolTest, WhatOneThreadGivesAnotherTakes) {
   EXPECT_EQ(BlockPool::free_bytes(), 0u);
 }
 
-TEST(BlockPoolTest, KeepsNoMoreThanItMay) {
+TEST(BlockPoolTest, FreeBlocksAreBounded) {
   if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
   constexpr size_t kBytes = BlockPool::kLargestBytes;
   std::vector<void*> blocks;
@@ -63,11 +63,11 @@ TEST(BlockPoolTest, KeepsNoMoreThanItMay) {
   BlockPool::Trim();
 }
 
-// A thread's own variables may let go of objects after its magazines are gone.
-TEST(BlockPoolTest, ThreadsMayGiveAsTheyEnd) {
+// A thread's own variables may free objects after its magazines are gone.
+TEST(BlockPoolTest, BlocksMayBeFreedDuringThreadExit) {
   std::thread([] {
     static thread_local std::shared_ptr<std::vector<int>> kept;
-    kept = MakePooled<std::vector<int>>(100, 7);  // before the thread's magazines are made
+    kept = MakePooled<std::vector<int>>(100, 7);  // constructed before the thread's magazines
     BlockPool::Give(BlockPool::Take(64), 64);
   }).join();
 }

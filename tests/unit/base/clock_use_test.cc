@@ -1,6 +1,6 @@
-// The wall clock steps. Only what people read, and what survives a reboot, may come from it;
-// nothing may wait by it (server/base/steady_time.h). A new use of it has to be argued for in the
-// list here.
+// The wall clock steps. It may only supply times that people read and times that survive a reboot.
+// No wait may depend on it (server/base/steady_time.h). A new use needs an entry in this list, with
+// its reason.
 
 #include <filesystem>
 #include <fstream>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of functions that read the wall clock or wait by it.
+// Functions that read the wall clock or wait by it.
 const std::vector<std::string>& WallClockWords() {
   static const std::vector<std::string> words = {
       "absl::Now(",         "GetCurrentTimeNanos(", "WithTimeout(",    "WithDeadline(",

@@ -5,7 +5,7 @@
 namespace stride {
 namespace {
 
-TEST(DeviceNameTest, AnIdOrAPlaceAmongItsKind) {
+TEST(DeviceNameTest, NameIsIdOrKindAndIndex) {
   for (const char* asked : {"devices/GPU-4a1c", "GPU-4a1c", "devices/cuda:12", "cuda:12"})
     EXPECT_TRUE(NamesDevice(asked, "GPU-4a1c", "cuda", 12)) << asked;
   for (const char* asked :

@@ -12,7 +12,7 @@
 namespace stride {
 namespace {
 
-TEST(ExecutorTest, ThreadsComeAsTheyAreNeededAndGoWhenTheyAreIdle) {
+TEST(ExecutorTest, ThreadsStartOnDemandAndEndWhenIdle) {
   Executor executor(4, absl::Milliseconds(10));
   for (int round = 0; round < 3; ++round) {
     absl::Notification go;
@@ -31,7 +31,7 @@ TEST(ExecutorTest, ThreadsComeAsTheyAreNeededAndGoWhenTheyAreIdle) {
   }
 }
 
-TEST(ExecutorTest, StopRunsWhatIsQueuedAndWhatThatAdds) {
+TEST(ExecutorTest, StopRunsQueuedTasksAndTheirAdditions) {
   Executor executor(1);
   std::atomic<int> ran{0};
   for (int i = 0; i < 3; ++i) {

@@ -40,9 +40,8 @@ TEST(FairMutexTest, TryLockDoesNotWait) {
   mutex.Unlock();
 }
 
-// A thread that takes the lock again as soon as it has given it back, before one that sleeps for it
-// can have woken up.
-TEST(FairMutexTest, WhoHasWaitedForLongIsLetInFirst) {
+// A thread that locks again at once after it unlocked, before a sleeping waiter can wake up.
+TEST(FairMutexTest, LongWaiterAcquiresFirst) {
   FairMutex mutex;
   std::atomic<int> had{0};
   std::atomic<bool> stop{false};

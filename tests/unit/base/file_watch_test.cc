@@ -36,7 +36,7 @@ class FileWatchTest : public ::testing::Test {
   std::string folder_, other_;
 };
 
-TEST_F(FileWatchTest, AChangeCountsOnceItHasSettled) {
+TEST_F(FileWatchTest, ChangeCountsOnceStable) {
   FileWatch watch({path(), other_});
   EXPECT_FALSE(watch.Look());
   Write("second one");
@@ -51,8 +51,8 @@ TEST_F(FileWatchTest, AChangeCountsOnceItHasSettled) {
   EXPECT_TRUE(watch.Look());
 }
 
-// As an editor does it: emptied first, then written in pieces.
-TEST_F(FileWatchTest, HalfWrittenFilesDoNotCount) {
+// Writes like an editor: truncates the file, then writes in pieces.
+TEST_F(FileWatchTest, PartialWritesDoNotCount) {
   FileWatch watch({path()});
   Write("");
   for (int i = 0; i < 5; ++i) {
@@ -63,19 +63,19 @@ TEST_F(FileWatchTest, HalfWrittenFilesDoNotCount) {
   EXPECT_TRUE(watch.Look());
 }
 
-TEST_F(FileWatchTest, AModeCounts) {
+TEST_F(FileWatchTest, ModeChangeCounts) {
   FileWatch watch({path()});
   chmod(path().c_str(), 0666);
   EXPECT_FALSE(watch.Look());
   EXPECT_TRUE(watch.Look());
 }
 
-// The new content has the same length, and the file gets its old modification time back.
-TEST_F(FileWatchTest, ContentsCountWhateverTheTimeSays) {
+// The new content has the same length, and the old modification time is restored.
+TEST_F(FileWatchTest, ContentCountsWithUnchangedTime) {
   struct stat before;
   ASSERT_EQ(stat(path().c_str(), &before), 0);
   FileWatch watch({path()});
-  // The kernel's clock for files may stand still for some milliseconds.
+  // The kernel's file time may not advance for some milliseconds.
   struct stat after = before;
   while (after.st_ctim.tv_sec == before.st_ctim.tv_sec &&
          after.st_ctim.tv_nsec == before.st_ctim.tv_nsec) {
@@ -88,7 +88,7 @@ TEST_F(FileWatchTest, ContentsCountWhateverTheTimeSays) {
   EXPECT_TRUE(watch.Look());
 }
 
-TEST_F(FileWatchTest, AChangeDuringTheReadingShows) {
+TEST_F(FileWatchTest, ChangeDuringReadIsDetected) {
   FileWatch watch({path()});
   watch.BeginRead();
   EXPECT_TRUE(watch.Unchanged());
@@ -99,7 +99,7 @@ TEST_F(FileWatchTest, AChangeDuringTheReadingShows) {
   EXPECT_TRUE(watch.Unchanged());
 }
 
-TEST_F(FileWatchTest, LooksByItself) {
+TEST_F(FileWatchTest, PollsOnItsOwnThread) {
   FileWatch watch({path()});
   absl::Notification changed;
   watch.Start(absl::Milliseconds(1), [&] {

@@ -38,7 +38,7 @@ class FolderTest : public ::testing::Test {
   std::string base_;
 };
 
-TEST_F(FolderTest, IsMadeForItsOwnerAlone) {
+TEST_F(FolderTest, CreatedFolderIsPrivateToItsOwner) {
   auto root = Folder::MakeRoot(base_ + "/a/b/root");
   ASSERT_TRUE(root.ok()) << root.status();
   auto below = root->Make("below");
@@ -55,7 +55,7 @@ TEST_F(FolderTest, IsMadeForItsOwnerAlone) {
   EXPECT_EQ(root->Open("absent").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(FolderTest, OneThatOthersMayWriteIsRefused) {
+TEST_F(FolderTest, FolderWritableByOthersIsRefused) {
   for (mode_t mode : {0777, 0770, 01777, 0702}) {
     const std::string path = base_ + "/open";
     fs::create_directory(path);
@@ -68,7 +68,7 @@ TEST_F(FolderTest, OneThatOthersMayWriteIsRefused) {
   }
 }
 
-TEST_F(FolderTest, OneOfAnotherUserIsRefused) {
+TEST_F(FolderTest, FolderOfAnotherUserIsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
   const std::string path = base_ + "/theirs";
   fs::create_directory(path);
@@ -78,8 +78,8 @@ TEST_F(FolderTest, OneOfAnotherUserIsRefused) {
   EXPECT_THAT(Text(status), HasSubstr("belongs to user 12345"));
 }
 
-// A link in the way to the state folder is the administrator's; one below it is not.
-TEST_F(FolderTest, NoLinkBelowItIsFollowed) {
+// The administrator may use links in the path to the state folder, but not below it.
+TEST_F(FolderTest, LinksBelowTheFolderAreNotFollowed) {
   fs::create_directory(base_ + "/real");
   fs::create_directory_symlink(base_ + "/real", base_ + "/state");
   auto root = Folder::MakeRoot(base_ + "/state");
@@ -100,7 +100,7 @@ TEST_F(FolderTest, NoLinkBelowItIsFollowed) {
   EXPECT_TRUE(PreciousIsThere());
 }
 
-TEST_F(FolderTest, NamesAreSingleParts) {
+TEST_F(FolderTest, NamesAreSinglePathComponents) {
   auto root = Folder::MakeRoot(base_ + "/root");
   ASSERT_TRUE(root.ok());
   for (const char* name : {"", ".", "..", "../elsewhere", "a/b", "/etc"}) {
@@ -112,7 +112,7 @@ TEST_F(FolderTest, NamesAreSingleParts) {
   EXPECT_TRUE(PreciousIsThere());
 }
 
-TEST_F(FolderTest, FilesAreMadeListedRenamedAndRemoved) {
+TEST_F(FolderTest, FilesAreCreatedListedRenamedAndRemoved) {
   auto root = Folder::MakeRoot(base_ + "/root");
   ASSERT_TRUE(root.ok());
   ASSERT_TRUE(root->OpenFile("one", O_RDWR | O_CREAT).ok());

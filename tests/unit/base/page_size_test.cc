@@ -6,14 +6,14 @@
 namespace stride {
 namespace {
 
-TEST(PageSizeTest, NothingAskedForIsTheDefault) { EXPECT_EQ(*PageSize(0), 100); }
+TEST(PageSizeTest, ZeroIsTheDefault) { EXPECT_EQ(*PageSize(0), 100); }
 
-TEST(PageSizeTest, WhatIsAskedForWithinTheLimits) {
+TEST(PageSizeTest, RequestedSizeWithinLimitsIsUsed) {
   EXPECT_EQ(*PageSize(1), 1);
   EXPECT_EQ(*PageSize(1000), 1000);
 }
 
-TEST(PageSizeTest, TheRestIsRefused) {
+TEST(PageSizeTest, NegativeSizeIsRefused) {
   for (int size : {-1, 1001}) {
     auto refused = PageSize(size);
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);

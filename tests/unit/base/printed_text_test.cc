@@ -15,7 +15,7 @@ TEST(PrintedText, AppendKeepsWholeLinesWithinTheLimit) {
   EXPECT_EQ(printed.dropped_lines, 4u) << "4, five and two that came dropped";
 }
 
-TEST(PrintedText, NothingIsAppendedAfterALineWasDropped) {
+TEST(PrintedText, NothingIsAppendedAfterADroppedLine) {
   PrintedText printed;
   printed.Append("a long line\n", 0, 5);
   printed.Append("x\n", 0, 5);
@@ -23,7 +23,7 @@ TEST(PrintedText, NothingIsAppendedAfterALineWasDropped) {
   EXPECT_EQ(printed.dropped_lines, 2u);
 }
 
-TEST(PrintedText, TruncateCountsWhatItCuts) {
+TEST(PrintedText, TruncateCountsDroppedLines) {
   PrintedText printed{"a\nb\nc\n", 1};
   printed.Truncate(6);
   EXPECT_EQ(printed.text, "a\nb\nc\n");

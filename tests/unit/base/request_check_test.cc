@@ -71,7 +71,7 @@ v1::RunRequest SomeRun() {
   return request;
 }
 
-TEST(RequestCheckTest, ARightRequestPassesHoweverItIsCut) {
+TEST(RequestCheckTest, ValidRequestPassesInAnySplit) {
   const std::string bytes = SomeRun().SerializeAsString();
   const auto whole = Check<v1::RunRequest>(bytes);
   ASSERT_TRUE(whole.ok()) << whole.status();
@@ -83,7 +83,7 @@ TEST(RequestCheckTest, ARightRequestPassesHoweverItIsCut) {
   }
 }
 
-TEST(RequestCheckTest, AMessageCutShortIsRefusedUnlessItIsWholeThere) {
+TEST(RequestCheckTest, TruncatedMessageIsRefused) {
   const std::string bytes = SomeRun().SerializeAsString();
   for (size_t size = 0; size < bytes.size(); ++size) {
     const std::string_view part = std::string_view(bytes).substr(0, size);
@@ -92,8 +92,8 @@ TEST(RequestCheckTest, AMessageCutShortIsRefusedUnlessItIsWholeThere) {
   }
 }
 
-// The elements of an attack: two bytes each that become an object.
-TEST(RequestCheckTest, TheEstimateCoversProtobufsMemory) {
+// Elements of an attack: two bytes each that become an object.
+TEST(RequestCheckTest, EstimateCoversProtobufMemory) {
   constexpr int kCount = 1000;
   auto expect = [](auto message, const std::string& bytes) {
     ASSERT_TRUE(message.ParseFromString(bytes));
@@ -118,7 +118,7 @@ TEST(RequestCheckTest, TheEstimateCoversProtobufsMemory) {
   expect(v1::RunRequest(), Within(2, Within(2, entries)));
 }
 
-TEST(RequestCheckTest, TooManyElementsAreRefusedWithoutBeingMade) {
+TEST(RequestCheckTest, TooManyElementsAreRefusedBeforeAllocation) {
   const std::string bytes = Within(3, Repeated(Within(10, ""), 2000));
   const absl::Status status = Check<v1::CreateJobRequest>(bytes, {1 << 20, 100000}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -132,7 +132,7 @@ TEST(RequestCheckTest, TooManyBytesAreRefused) {
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_SIZE_LIMIT);
 }
 
-TEST(RequestCheckTest, AnUnknownFieldIsNamedByPathAndNumber) {
+TEST(RequestCheckTest, UnknownFieldIsNamedByPathAndNumber) {
   const std::string unknown = Varint(99 << 3) + "\1";
   EXPECT_EQ(FieldOf(Check<v1::RunRequest>(unknown).status()), "99");
   const absl::Status kind = Check<v1::RunRequest>(Within(2, Within(999, ""))).status();
@@ -152,7 +152,7 @@ TEST(RequestCheckTest, MessagesOutsideTheContractAreMalformed) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
     EXPECT_EQ(FieldOf(status), field) << status;
   };
-  expect("\x08\x01", "session");                                // a number for text
+  expect("\x08\x01", "session");                                // a number instead of text
   expect(Within(2, "\x88\x01"), "operation.priority");          // no value
   expect(Repeated("\x7b", 101) + Repeated("\x7c", 101), "15");  // groups
   expect("\x7b", "15");
@@ -161,7 +161,7 @@ TEST(RequestCheckTest, MessagesOutsideTheContractAreMalformed) {
   expect(Within(2, Within(15, "") + "\x0a\x05"), "operation.ufunc");
 }
 
-TEST(RequestCheckTest, TextThatIsNoUtf8IsNamed) {
+TEST(RequestCheckTest, InvalidUtf8IsNamed) {
   for (const std::string text :
        {"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xe2\x82"}) {
     const std::string bytes = Within(2, Within(2, Within(1, text)));
@@ -175,11 +175,11 @@ TEST(RequestCheckTest, TextThatIsNoUtf8IsNamed) {
   }
 }
 
-// A type that contains itself (the body of a loop in a program) is entered at most this often.
+// The walk enters a recursive type (the body of a loop in a program) at most this often.
 constexpr int kMostWithinItself = 2;
 
-// Every Duration and Timestamp that a request can hold, found in the contract. `path`: the types
-// that contain `type`.
+// Collects every Duration and Timestamp that a request can contain. `path`: the types that contain
+// `type`.
 void ExpectTimesJudged(const google::protobuf::Descriptor* type, const std::string& prefix,
                        std::vector<const google::protobuf::Descriptor*> path,
                        const std::function<absl::Status(const std::string&)>& check, int* count) {
@@ -205,7 +205,7 @@ void ExpectTimesJudged(const google::protobuf::Descriptor* type, const std::stri
             << prefix << field.full_name() << " " << seconds << " " << nanos;
       }
       EXPECT_TRUE(within("\x08\x01\x10\x05").ok());
-      // In two halves, each of which is right.
+      // In two halves, each of which is valid.
       if (!field.is_repeated()) {
         EXPECT_FALSE(check(Within(number, "\x08\x01") +
                            Within(number, "\x10" + Varint(static_cast<uint64_t>(-5))))
@@ -221,7 +221,7 @@ void ExpectTimesJudged(const google::protobuf::Descriptor* type, const std::stri
   }
 }
 
-TEST(RequestCheckTest, EveryDurationAndTimestampIsJudged) {
+TEST(RequestCheckTest, EveryDurationAndTimestampIsChecked) {
   int count = 0, num_methods = 0;
   for (const auto* first :
        {v1::CreateArrayRequest::descriptor(), v1::RunRequest::descriptor(),

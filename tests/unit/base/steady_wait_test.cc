@@ -19,18 +19,18 @@
 namespace stride {
 namespace {
 
-// A machine that has nothing to spare reaches it long after the wait's own end.
+// An overloaded machine reaches it long after the end of the wait.
 constexpr auto kPatience = std::chrono::seconds(90);
 constexpr absl::Duration kShort = absl::Milliseconds(300);
 constexpr absl::Duration kLong = absl::Minutes(30);
 
 void StepWallClock(absl::Duration ahead) { stride_set_wall_clock(absl::ToInt64Nanoseconds(ahead)); }
 
-// A thread that waits in one of the ways that there are.
+// A thread that waits by one of the available primitives.
 class Waiter {
  public:
   virtual ~Waiter() = default;
-  // Calls `begun` when the wait can no longer miss what follows; true when it was woken.
+  // Calls `begun` when the wait can no longer miss later events; returns true if woken.
   virtual bool Wait(absl::Duration time, const std::function<void()>& begun) = 0;
   virtual void Wake() = 0;
 };
@@ -86,7 +86,7 @@ class OnCondVar : public Waiter {
   bool woken_ = false;
 };
 
-// As gRPC's timer thread does it.
+// As gRPC's timer thread waits.
 class OfALibrary : public OnCondVar {
  public:
   bool Wait(absl::Duration time, const std::function<void()>& begun) override {
@@ -122,13 +122,13 @@ class WallClockStepTest : public ::testing::Test {
  protected:
   ~WallClockStepTest() override { StepWallClock(absl::ZeroDuration()); }
 
-  // Begins to wait, and steps the clock once the wait lasts.
+  // Begins to wait, and steps the clock during the wait.
   void WaitAndStep(absl::Duration time, absl::Duration step) {
     std::promise<void> begun;
     woken_ = std::async(std::launch::async,
                         [&, time] { return waiter_.Wait(time, [&] { begun.set_value(); }); });
     begun.get_future().wait();
-    // It has to sleep for the test to show anything; a correct wait passes in any case.
+    // The thread must sleep for the test to detect a fault; a correct wait passes in any case.
     absl::SleepFor(absl::Milliseconds(50));
     StepWallClock(step);
   }
@@ -140,7 +140,7 @@ class WallClockStepTest : public ::testing::Test {
 using Waiters = ::testing::Types<OnMutex, OnNotification, OnCondVar, OfALibrary, OnTimer>;
 TYPED_TEST_SUITE(WallClockStepTest, Waiters);
 
-TYPED_TEST(WallClockStepTest, AStepBackMakesNoWaitLonger) {
+TYPED_TEST(WallClockStepTest, StepBackDoesNotExtendWaits) {
   this->WaitAndStep(kShort, -absl::Hours(1));
   const bool ended = this->woken_.wait_for(kPatience) == std::future_status::ready;
   EXPECT_TRUE(ended);
@@ -148,7 +148,7 @@ TYPED_TEST(WallClockStepTest, AStepBackMakesNoWaitLonger) {
   EXPECT_EQ(this->woken_.get(), !ended);
 }
 
-TYPED_TEST(WallClockStepTest, AStepForwardEndsNoWait) {
+TYPED_TEST(WallClockStepTest, StepForwardDoesNotEndWaits) {
   this->WaitAndStep(kLong, absl::Hours(24));
   EXPECT_EQ(this->woken_.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
   this->waiter_.Wake();
@@ -156,7 +156,7 @@ TYPED_TEST(WallClockStepTest, AStepForwardEndsNoWait) {
   EXPECT_TRUE(this->woken_.get());
 }
 
-TEST(WallTimeTest, AMomentKeepsItsDateUntilTheClockSteps) {
+TEST(WallTimeTest, TimeKeepsItsDateUntilTheClockSteps) {
   const SteadyTime moment = Now();
   const absl::Time date = DateOf(moment);
   EXPECT_EQ(DateOf(moment), date);

@@ -11,7 +11,7 @@ void AwaitNextMoment(SteadyTime before) {
   while (MachineTime() == before) std::this_thread::yield();
 }
 
-TEST(OneMomentTest, TimeStandsStillWhileItLives) {
+TEST(OneMomentTest, TimeIsFrozenDuringItsLifetime) {
   SteadyTime inside;
   {
     const OneMoment moment;
@@ -27,7 +27,7 @@ TEST(OneMomentTest, TimeStandsStillWhileItLives) {
   EXPECT_GT(Now(), inside);
 }
 
-TEST(OneMomentTest, OtherThreadsHaveTheirOwn) {
+TEST(OneMomentTest, OtherThreadsAreNotFrozen) {
   const OneMoment moment;
   AwaitNextMoment(Now());
   std::thread([here = Now()] { EXPECT_GT(Now(), here); }).join();

@@ -42,13 +42,13 @@ TEST(BrokerTest, ListsTheDevicesOfTheWorkersItFinds) {
   EXPECT_THAT(broker->notes(), Contains(HasSubstr("stride-worker-fake: 2 devices")));
 }
 
-TEST(BrokerTest, TellsOfTheSandbox) {
+TEST(BrokerTest, ReportsTheSandbox) {
   auto broker = MakeBroker();
   EXPECT_THAT(broker->notes(), Contains(HasSubstr("stride-worker-fake: sandbox: ")));
 }
 
-// Where a layer cannot be had an executable ends with code 71.
-TEST(BrokerTest, ARequiredSandboxThatCannotBeHadIsAnError) {
+// Where a layer is unavailable, a worker exits with code 71.
+TEST(BrokerTest, UnavailableRequiredSandboxIsAnError) {
   const fs::path folder = fs::path(testing::TempDir()) / absl::StrCat("no_sandbox_", getpid());
   fs::create_directories(folder);
   fs::copy(fs::path(FAKE_WORKERS) / "stride-worker-fake", folder / "stride-worker-fake");
@@ -65,7 +65,7 @@ TEST(BrokerTest, ARequiredSandboxThatCannotBeHadIsAnError) {
   stride::test_support::RemoveFolder(folder);
 }
 
-TEST(BrokerTest, EachStartIsAFreshWorker) {
+TEST(BrokerTest, EachStartIsANewWorker) {
   auto broker = MakeBroker();
   std::vector<std::shared_ptr<Worker>> workers;
   for (int i = 0; i < 5; ++i) {
@@ -79,8 +79,8 @@ TEST(BrokerTest, EachStartIsAFreshWorker) {
 
 TEST(BrokerTest, TakesAndReplacesSpares) {
   auto broker = MakeBroker();
-  // A spare is taken in microseconds; a new process takes milliseconds. Sooner or later the thread
-  // has made one.
+  // Taking a spare costs microseconds, a new process milliseconds. Eventually the thread has
+  // started one.
   absl::Duration least = absl::InfiniteDuration();
   SteadyTime give_up = Now() + absl::Seconds(100);
   while (least > absl::Microseconds(500) && Now() < give_up) {
@@ -103,14 +103,14 @@ TEST(BrokerTest, WorkersEndWithTheBroker) {
   EXPECT_EQ(kill(pid, 0), -1);
   EXPECT_TRUE(absl::IsUnavailable(broker->StartWorker(0).status()));
   broker.reset();
-  worker->Copy(true, 1, 0, 0, 1, recorder.copy_done());  // still answered
+  worker->Copy(true, 1, 0, 0, 1, recorder.copy_done());  // still reported
   EXPECT_TRUE(absl::IsUnavailable(recorder.WaitForCopies(1)[0]));
 }
 
-TEST(BrokerTest, OneThreadsEndLeavesWorkersAlive) {
+TEST(BrokerTest, ThreadExitDoesNotEndWorkers) {
   auto broker = MakeBroker();
   std::shared_ptr<Worker> first, second;
-  // The second start cannot be served by the one spare: its process is begun for this short-lived
+  // The only spare cannot serve the second start: its process is started for this short-lived
   // thread.
   std::thread([&] {
     first = broker->StartWorker(0).value();
@@ -142,7 +142,7 @@ class FolderTest : public testing::Test {
   fs::path folder_;
 };
 
-TEST_F(FolderTest, BadWorkersAreNotesNotErrors) {
+TEST_F(FolderTest, BadWorkersAreReportedAsNotes) {
   AddScript("stride-worker-bad", "exit 3");
   AddScript("stride-worker-noise", "echo this is no list");
   AddScript("stride-worker-slow", "sleep 60");
@@ -150,7 +150,7 @@ TEST_F(FolderTest, BadWorkersAreNotesNotErrors) {
   fs::create_symlink(fs::path(FAKE_WORKERS) / "stride-worker-fake", folder_ / "stride-worker-fake");
   BrokerOptions options = Options();
   options.worker_directory = folder_;
-  options.start_timeout = absl::Seconds(5);  // also for those that answer, on a busy machine
+  options.start_timeout = absl::Seconds(5);  // also for workers that do report, on a busy machine
   auto broker = Broker::Create(options);
   ASSERT_TRUE(broker.ok()) << broker.status();
   EXPECT_EQ((*broker)->devices().size(), 2u);
@@ -168,7 +168,7 @@ TEST_F(FolderTest, NoDeviceIsAnError) {
   EXPECT_TRUE(absl::IsNotFound(Broker::Create(options).status()));
 }
 
-TEST(CpuDevicesTest, ShareTheMachine) {
+TEST(CpuDevicesTest, CpuDevicesShareTheMachine) {
   FoundDevice machine;
   machine.description.set_kind("cpu");
   machine.description.set_memory_bytes(1000);

@@ -17,14 +17,14 @@ void Add(CompileQueue& queue, const std::string& tenant, int count) {
     queue.Add({.tenant = {tenant}, .key = absl::StrCat(tenant, i), .target = {}, .code = {}});
 }
 
-// As many as may.
+// Starts as many jobs as allowed.
 std::vector<std::string> BeginAll(CompileQueue& queue) {
   std::vector<std::string> keys;
   while (queue.CanBegin()) keys.push_back(queue.Begin().key);
   return keys;
 }
 
-TEST(CompileQueueTest, AloneOneHasAllPlacesAndNoMore) {
+TEST(CompileQueueTest, SingleTenantUsesAllSlots) {
   CompileQueue queue(2, 3);
   EXPECT_FALSE(queue.CanBegin());
   Add(queue, "a", 5);
@@ -35,7 +35,7 @@ TEST(CompileQueueTest, AloneOneHasAllPlacesAndNoMore) {
   EXPECT_THAT(BeginAll(queue), ElementsAre("a2"));
 }
 
-TEST(CompileQueueTest, WhoHasNoneBeginsBesideThem) {
+TEST(CompileQueueTest, TenantWithoutSlotStartsAtOnce) {
   CompileQueue queue(2, 2);
   Add(queue, "a", 100);
   EXPECT_THAT(BeginAll(queue), ElementsAre("a0", "a1"));
@@ -48,7 +48,7 @@ TEST(CompileQueueTest, WhoHasNoneBeginsBesideThem) {
   EXPECT_THAT(BeginAll(queue), ElementsAre("d0")) << "whose turn never was";
 }
 
-TEST(CompileQueueTest, TurnsAreTaken) {
+TEST(CompileQueueTest, TenantsAlternate) {
   CompileQueue queue(1, 0);
   Add(queue, "a", 3);
   Add(queue, "b", 2);
@@ -75,7 +75,7 @@ void AddLater(CompileQueue& queue, const std::string& tenant, int count) {
   }
 }
 
-TEST(CompileQueueTest, JobsThatNothingWaitsForComeLastAndOneAtATime) {
+TEST(CompileQueueTest, BackgroundJobsRunLastAndOneAtATime) {
   CompileQueue queue(2, 2);
   AddLater(queue, "a", 3);
   AddLater(queue, "b", 1);
@@ -94,7 +94,7 @@ TEST(CompileQueueTest, JobsThatNothingWaitsForComeLastAndOneAtATime) {
   EXPECT_THAT(BeginAll(queue), ElementsAre("a0")) << "it takes no place of those waited for";
 }
 
-TEST(CompileQueueTest, JobsThatNothingWaitsForTakeHalfOfManyPlaces) {
+TEST(CompileQueueTest, BackgroundJobsUseHalfOfManySlots) {
   CompileQueue queue(6, 2);
   AddLater(queue, "a", 5);
   EXPECT_THAT(BeginAll(queue), ElementsAre("a-later0", "a-later1", "a-later2"));

@@ -26,7 +26,7 @@ using Module = std::shared_ptr<const CompiledModule>;
 
 const TenantId kTenant{"a"}, kOther{"b"};
 
-// Code that the daemon wrote itself; the number distinguishes one from another.
+// Code written by the daemon itself; the number makes each text unique.
 wire::Code OwnCode(int number) {
   wire::Code code;
   code.mutable_matmul()->set_dtype(number);
@@ -73,7 +73,7 @@ class CompilerPoolTest : public ::testing::Test {
     auto map = MemoryMap::Map(module->object.get(), module->size, false);
     return std::string(map->view());
   }
-  // The fake's log: its process and how much it has compiled.
+  // The fake's log: its process and its number of compilations.
   std::string ProcessOf(const Module& module) {
     return std::vector<std::string>(absl::StrSplit(module->log, ' '))[0];
   }
@@ -93,7 +93,7 @@ class CompilerPoolTest : public ::testing::Test {
   std::unique_ptr<CompilerPool> pool_;
 };
 
-TEST_F(CompilerPoolTest, CompilesOnceAndRemembers) {
+TEST_F(CompilerPoolTest, CompilesOnceAndCaches) {
   EXPECT_EQ(pool_->Lookup(kTenant, "fake:1", Source("object one")), nullptr);
   auto module = Compile("object one");
   ASSERT_TRUE(module.ok()) << module.status();
@@ -118,7 +118,7 @@ TEST_F(CompilerPoolTest, ProcessIsReusedAndThenReplaced) {
   EXPECT_NE(processes[0], processes[3]);
 }
 
-TEST_F(CompilerPoolTest, EqualRequestsUnderWayAreJoined) {
+TEST_F(CompilerPoolTest, EqualRequestsInFlightAreJoined) {
   constexpr int kRequests = 10;
   absl::Mutex mutex;
   std::vector<Module> modules;
@@ -134,8 +134,8 @@ TEST_F(CompilerPoolTest, EqualRequestsUnderWayAreJoined) {
   for (const Module& module : modules) EXPECT_EQ(module, modules[0]);
 }
 
-// One's queue, and one that takes all the time it may, are nobody else's.
-TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
+// A tenant's queue and its longest compilation delay no other tenant.
+TEST_F(CompilerPoolTest, TenantDoesNotWaitForAnotherTenant) {
   options_.num_compilers = 1;
   Restart();
   absl::Mutex mutex;
@@ -156,7 +156,7 @@ TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
   };
   compile(Source("object x"));
   compile(Source("object y"));
-  compile(OwnCode(99));  // though it is in the queue already, as its last
+  compile(OwnCode(99));  // although it is already in the queue, as its last
   {
     absl::MutexLock lock(&mutex);
     EXPECT_EQ(num_done, 1) << "what both wanted; the first in that queue goes on";
@@ -164,7 +164,7 @@ TEST_F(CompilerPoolTest, ATenantDoesNotWaitForAnothersCode) {
   pool_->Shutdown();
 }
 
-TEST_F(CompilerPoolTest, WrongCodeCarriesTheLogAndIsNotKept) {
+TEST_F(CompilerPoolTest, CompileErrorReturnsLogAndIsNotCached) {
   auto module = Compile("wrong");
   EXPECT_TRUE(absl::IsInvalidArgument(module.status()));
   EXPECT_EQ(ReasonOf(module.status()), v1::ERROR_REASON_COMPILE_FAILED);
@@ -173,13 +173,13 @@ TEST_F(CompilerPoolTest, WrongCodeCarriesTheLogAndIsNotKept) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
-TEST_F(CompilerPoolTest, SourceLargerThanAPacketGoesInADescriptor) {
+TEST_F(CompilerPoolTest, LargeSourceIsSentByDescriptor) {
   auto module = Compile(std::string(3 << 20, 'x'));
   ASSERT_TRUE(module.ok()) << module.status();
   EXPECT_EQ(ObjectOf(*module), absl::StrCat(3 << 20, " bytes"));
 }
 
-TEST_F(CompilerPoolTest, DeathOfACompilerIsOneRequestsError) {
+TEST_F(CompilerPoolTest, CompilerDeathFailsOneRequest) {
   for (const char* order : {"crash", "lie"}) {
     EXPECT_TRUE(absl::IsAborted(Compile(order).status())) << order;
     EXPECT_TRUE(Compile(std::string("object after ") + order).ok());
@@ -187,11 +187,11 @@ TEST_F(CompilerPoolTest, DeathOfACompilerIsOneRequestsError) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(Compile("spin").status()));
 }
 
-// The ways in which a compiler ends, and how often that is believed to be a machine's doing.
+// The ways in which a compiler ends, and how many of each are attributed to the machine.
 struct CompilerEnd {
   std::string how;
   CompilerDeath death;
-  int tries;  // of fresh processes
+  int tries;  // among new processes
   absl::StatusCode code;
   v1::ErrorReason reason;
 };
@@ -217,7 +217,7 @@ std::vector<CompilerEnd> CompilerEnds() {
   };
 }
 
-TEST_F(CompilerPoolTest, ADeathThatAFreshCompilerDoesNotRepeatIsNoError) {
+TEST_F(CompilerPoolTest, UnrepeatedDeathIsNoError) {
   options_.sandbox.mode = SandboxPolicy::Mode::kOff;  // its deaths are counted in a file
   for (const CompilerEnd& end : CompilerEnds()) {
     Restart();
@@ -229,7 +229,7 @@ TEST_F(CompilerPoolTest, ADeathThatAFreshCompilerDoesNotRepeatIsNoError) {
   }
 }
 
-TEST_F(CompilerPoolTest, ADeathThatRepeatsIsTheSourcesAndSaysWhich) {
+TEST_F(CompilerPoolTest, RepeatedDeathIsAttributedToTheSource) {
   options_.sandbox.mode = SandboxPolicy::Mode::kOff;
   for (const CompilerEnd& end : CompilerEnds()) {
     Restart();
@@ -242,8 +242,8 @@ TEST_F(CompilerPoolTest, ADeathThatRepeatsIsTheSourcesAndSaysWhich) {
   }
 }
 
-// State from earlier sources may have used up the compiler's memory or time.
-TEST_F(CompilerPoolTest, ADeathOfAUsedCompilerIsNotCounted) {
+// State of earlier sources may have used up the compiler's memory or time.
+TEST_F(CompilerPoolTest, DeathOfAUsedCompilerIsNotCounted) {
   options_.sandbox.mode = SandboxPolicy::Mode::kOff;
   options_.num_compilers = 1;
   for (const CompilerEnd& end : CompilerEnds()) {
@@ -264,7 +264,7 @@ TEST(CompilerDeathTest, ExitsAndSignals) {
   }
 }
 
-// A machine that is too busy to run the compiler says nothing of the source.
+// A machine too busy to run the compiler proves nothing about the source.
 TEST(CompilerDeathTest, WaitsForAProcessorExtendTheTime) {
   EXPECT_EQ(ClockTimeFor(absl::Seconds(60), absl::ZeroDuration()), absl::Seconds(60));
   EXPECT_EQ(ClockTimeFor(absl::Seconds(60), absl::Seconds(45)), absl::Seconds(105));
@@ -302,14 +302,14 @@ TEST_F(CompilerPoolTest, DiskCacheOutlivesThePool) {
   EXPECT_EQ((*module)->description.kernels(0).entry(), "main");
 }
 
-TEST_F(CompilerPoolTest, AnotherToolchainIsAnotherKey) {
+TEST_F(CompilerPoolTest, ToolchainIsPartOfTheKey) {
   std::string log = (*Compile("object kept"))->log;
   options_.kinds["fake"].toolchain = "v2";
   Restart();
   EXPECT_NE((*Compile("object kept"))->log, log);
 }
 
-TEST_F(CompilerPoolTest, DamagedFilesAreRemovedAndMadeAnew) {
+TEST_F(CompilerPoolTest, DamagedFilesAreRemovedAndRebuilt) {
   std::string log = (*Compile("object kept"))->log;
   fs::path file = OnlyFile();
   uintmax_t size = fs::file_size(file);
@@ -366,7 +366,7 @@ TEST_F(CompilerPoolTest, MemoryCacheIsBounded) {
   EXPECT_NE(pool_->Lookup(kTenant, "fake:1", Source("object c")), nullptr);
 }
 
-TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
+TEST_F(CompilerPoolTest, ShutdownCompletesEveryRequest) {
   options_.num_compilers = 1;
   Restart();
   absl::Mutex mutex;
@@ -385,7 +385,7 @@ TEST_F(CompilerPoolTest, ShutdownAnswersEverything) {
 
 class PrecompiledTest : public CompilerPoolTest {
  protected:
-  // As a build does: compiles into a folder, for a target that several devices run.
+  // Like a build: compiles into a folder, for a target that several devices run.
   void SetUp() override {
     CompilerPoolTest::SetUp();
     precompiled_ = folder_.string() + "_precompiled";
@@ -420,7 +420,7 @@ class PrecompiledTest : public CompilerPoolTest {
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *result : nullptr;
   }
-  // Whether a first use takes the module that the build made.
+  // Returns whether the first use reads the module of the build.
   bool IsUsed() {
     Restart();
     return CompileIn(*pool_, kTenant, "fake:1", OwnCode(1))->log == log_;
@@ -434,7 +434,7 @@ class PrecompiledTest : public CompilerPoolTest {
   std::string log_;
 };
 
-TEST_F(PrecompiledTest, AFirstUseReadsTheFile) {
+TEST_F(PrecompiledTest, FirstUseReadsTheFile) {
   EXPECT_TRUE(pool_->precompiled().status().ok());
   EXPECT_EQ(pool_->precompiled().size(), 2u);
   EXPECT_TRUE(pool_->IsPrecompiled("fake:1", OwnCode(1)));
@@ -456,7 +456,7 @@ TEST_F(PrecompiledTest, BlockLoopsAreNeverCompiled) {
   EXPECT_EQ(pool_->BlockLoops("fake:1"), nullptr);
 }
 
-TEST_F(PrecompiledTest, AnotherVersionsFilesAreNotFound) {
+TEST_F(PrecompiledTest, FilesOfAnotherVersionAreNotFound) {
   options_.kinds["fake"].toolchain = "v2";
   EXPECT_FALSE(IsUsed());
   EXPECT_EQ(pool_->BlockLoops("fake:1"), nullptr);
@@ -469,7 +469,7 @@ TEST_F(PrecompiledTest, DamagedFilesAreNotUsedAndStay) {
   EXPECT_EQ(pool_->BlockLoops("fake:1"), nullptr);
 }
 
-TEST_F(PrecompiledTest, FilesThatOthersMayWriteAreNotUsed) {
+TEST_F(PrecompiledTest, FilesWritableByOthersAreNotUsed) {
   ForEachFile([](const fs::path& file) {
     fs::permissions(file, fs::perms::group_write, fs::perm_options::add);
   });
@@ -490,7 +490,7 @@ TEST_F(PrecompiledTest, LinksAreNotFollowed) {
   stride::test_support::RemoveFolder(elsewhere);
 }
 
-TEST_F(PrecompiledTest, AFolderThatOthersMayWriteIsNotUsed) {
+TEST_F(PrecompiledTest, FolderWritableByOthersIsNotUsed) {
   fs::permissions(precompiled_, fs::perms::others_write, fs::perm_options::add);
   EXPECT_FALSE(IsUsed());
   EXPECT_TRUE(absl::IsFailedPrecondition(pool_->precompiled().status()));
@@ -506,8 +506,8 @@ TEST_F(PrecompiledTest, FilesOfAnotherUserAreNotUsed) {
   EXPECT_TRUE(absl::IsFailedPrecondition(pool_->precompiled().status()));
 }
 
-// The time of a compilation must not show what another tenant has compiled.
-TEST_F(PrecompiledTest, TenantsShareCodeOfTheDaemonAlone) {
+// Compilation time must not reveal the code of another tenant.
+TEST_F(PrecompiledTest, TenantsShareOnlyCodeOfTheDaemon) {
   const wire::Code source = Source("object one");
   wire::Code calls = OwnCode(0);
   calls.mutable_elementwise()->mutable_program()->add_functions()->set_source("object two");
@@ -521,8 +521,8 @@ TEST_F(PrecompiledTest, TenantsShareCodeOfTheDaemonAlone) {
             CompileIn(*pool_, kOther, "fake:1", OwnCode(7)));
 }
 
-// Wherever a client's function may stand.
-TEST(ContentKeyTest, ClientTextIsFoundInEveryPlace) {
+// Every field that may contain a client function.
+TEST(ContentKeyTest, ClientTextIsDetectedEverywhere) {
   const auto has = [](auto set) {
     wire::Code code;
     set(code);
@@ -545,11 +545,11 @@ TEST(ContentKeyTest, ClientTextIsFoundInEveryPlace) {
   }));
 }
 
-TEST_F(PrecompiledTest, CodeThatNothingWaitsForIsBounded) {
+TEST_F(PrecompiledTest, BackgroundCompilationsAreBounded) {
   options_.num_compilers = 1;
   options_.max_later = 2;
   Restart();
-  // The one compiler is busy.
+  // The only compiler is busy.
   pool_->Compile(kTenant, "fake:1", Source("hang"), [](const absl::StatusOr<Module>&) {});
   absl::Mutex mutex;
   std::vector<absl::Status> answers;

@@ -1,4 +1,4 @@
-// The broker with the real CPU worker and compiler: from source text to results, through faults and
+// The broker with the real CPU worker and compiler: from source text to results, with faults and
 // kills.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ class CpuWorkerTest : public ::testing::Test {
     ASSERT_TRUE(worker.ok()) << worker.status();
     worker_ = *std::move(worker);
     recorder_ = std::make_shared<Recorder>();
-    // Callbacks may come after the test: they own what they touch.
+    // Callbacks may run after the test: they own their state.
     WorkerCallbacks callbacks = recorder_->callbacks();
     worker_->Adopt(
         {.tasks_done = [r = recorder_, f = callbacks.tasks_done](auto results) { f(results); },
@@ -98,7 +98,7 @@ class CpuWorkerTest : public ::testing::Test {
     ASSERT_TRUE(worker_
                     ->LoadModule(*module_,
                                  [](absl::StatusOr<wire::ModuleLoaded> loaded) {
-                                   // A short test may end before.
+                                   // A short test may end earlier.
                                    EXPECT_TRUE(loaded.ok() || absl::IsUnavailable(loaded.status()))
                                        << loaded.status();
                                  })
@@ -260,7 +260,7 @@ TEST_F(CpuWorkerTest, CopiesMoveStagingBytes) {
   EXPECT_FALSE(recorder_->WaitForCopies(4)[3].ok());
 }
 
-TEST_F(CpuWorkerTest, WrongLaunchesAreTheTasksErrors) {
+TEST_F(CpuWorkerTest, InvalidLaunchesFailTheirTasks) {
   wire::Task no_such = Kernel("nothing");
   EXPECT_EQ(Run(no_such).status().code(), static_cast<int>(absl::StatusCode::kInvalidArgument));
   wire::Task few = Kernel("add");
@@ -277,7 +277,7 @@ TEST_F(CpuWorkerTest, WrongLaunchesAreTheTasksErrors) {
   EXPECT_TRUE(worker_->alive());
 }
 
-TEST_F(CpuWorkerTest, AnAssertFailsItsTaskAlone) {
+TEST_F(CpuWorkerTest, AssertFailsOnlyItsTask) {
   FillInputs();
   wire::TaskResult result = Run(OnArray("refuse"));
   EXPECT_EQ(result.status().code(), static_cast<int>(absl::StatusCode::kFailedPrecondition));
@@ -286,7 +286,7 @@ TEST_F(CpuWorkerTest, AnAssertFailsItsTaskAlone) {
   CheckSum();
 }
 
-TEST_F(CpuWorkerTest, FaultsAreToldAndArraysSurvive) {
+TEST_F(CpuWorkerTest, FaultsAreReportedAndArraysSurvive) {
   wire::Task divide = OnArray("divide");
   AddInt(divide.mutable_kernel(), 0);
   const std::pair<wire::Task, std::string> cases[] = {
@@ -316,12 +316,12 @@ TEST_F(CpuWorkerTest, FaultsAreToldAndArraysSurvive) {
   }
 }
 
-TEST_F(CpuWorkerTest, KilledInAKernelLosesNothingElse) {
+TEST_F(CpuWorkerTest, KillDuringKernelLosesOnlyItsTask) {
   FillInputs();
   ASSERT_EQ(Run(Add()).status().code(), 0);
   Submit(OnArray("endless"));
   Submit(Add());
-  // The third task is behind the endless one: kill at any moment.
+  // The third task is queued after the endless one: the kill may come at any time.
   kill(worker_->pid(), SIGKILL);
   auto death = recorder_->WaitForDeath();
   ASSERT_TRUE(death.has_value());
@@ -346,7 +346,7 @@ TEST_F(CpuWorkerTest, ShutdownFinishesTheQueue) {
   CheckSum();
 }
 
-// Forty doublings of a macro: ten seconds, or far more, of a preprocessor's time.
+// Forty doublings of a macro: at least ten seconds of preprocessing.
 std::string MacroBomb() {
   std::string source = "#define M0 x +\n";
   for (int i = 1; i <= 40; ++i) {
@@ -362,7 +362,7 @@ wire::Code CodeOf(const std::string& source) {
   return code;
 }
 
-TEST_F(CpuWorkerTest, CompilersEndByTimeAndMemory) {
+TEST_F(CpuWorkerTest, CompilersAreBoundedInTimeAndMemory) {
   const std::string executable = std::string(CPU_WORKERS) + "/stride-worker-cpu";
   const std::string target = broker_->devices()[0].target();
   Spawner spawner(WorkerEnvironment());
@@ -377,7 +377,7 @@ TEST_F(CpuWorkerTest, CompilersEndByTimeAndMemory) {
   };
   for (const auto& c : cases) {
 #if defined(__SANITIZE_ADDRESS__) || defined(STRIDE_THREAD_SANITIZER)
-    if (c.death == CompilerDeath::kMemory) continue;  // nor are there limits
+    if (c.death == CompilerDeath::kMemory) continue;  // and no limits either
 #endif
     SandboxPolicy policy;
     policy.compile_memory_bytes = c.memory;

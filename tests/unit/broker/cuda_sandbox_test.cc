@@ -1,4 +1,5 @@
-// The CUDA worker and NVRTC inside the whole sandbox. Compiling needs NVRTC alone; the rest a GPU:
+// The CUDA worker and NVRTC inside the complete sandbox. Compilation needs only NVRTC, the other
+// tests need a GPU:
 // ctest -L gpu -R sandbox
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,11 +47,11 @@ wire::Code CodeOf(const std::string& source) {
   return code;
 }
 
-// Beside this program where both were packed together, else where they were built.
+// In the same folder if both were packed together, else where they were built.
 std::string Workers() {
   std::error_code error;
-  const auto beside = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  return std::filesystem::exists(beside / "stride-worker-cuda", error) ? beside.string()
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  return std::filesystem::exists(folder / "stride-worker-cuda", error) ? folder.string()
                                                                        : std::string(CUDA_WORKERS);
 }
 
@@ -94,7 +95,7 @@ TEST_F(NvrtcSandboxTest, ReadsNoFileOfTheMachine) {
   }
 }
 
-TEST_F(NvrtcSandboxTest, BombsEndInTimeAndMemory) {
+TEST_F(NvrtcSandboxTest, CompileBombsAreBounded) {
   policy_.compile_memory_bytes = 1 << 30;
   const std::string tree =
       "template <int N, long long M> struct Tree { static const int value = Tree<N - 1, 2 * "
@@ -108,7 +109,7 @@ TEST_F(NvrtcSandboxTest, BombsEndInTimeAndMemory) {
     ASSERT_FALSE(output.ok());
     std::printf("%.1f s: %s\n", absl::ToDoubleSeconds(Now() - begin),
                 std::string(output.status().message().substr(0, 150)).c_str());
-    // The limit is of processor time: a busy machine takes a multiple of it.
+    // The limit is processor time: a busy machine takes a multiple of it.
     EXPECT_LT(Now() - begin, absl::Seconds(300));
   }
 }
@@ -140,7 +141,7 @@ class CudaSandboxTest : public ::testing::Test {
   }
 };
 
-// From the list of devices through arenas, pinned copies and a kernel to the result.
+// From the device list through arenas, pinned copies and a kernel to the result.
 TEST_F(CudaSandboxTest, WholePathWorksInside) {
   auto broker = MakeBroker(SandboxPolicy::Mode::kRequire);
   ASSERT_NE(broker, nullptr);
@@ -199,7 +200,7 @@ TEST_F(CudaSandboxTest, WholePathWorksInside) {
   EXPECT_THAT(status, HasSubstr("CapBnd:\t0000000000000000"));
 }
 
-// Printed, not judged: a machine's noise is larger than what the sandbox costs.
+// Printed, not checked: a machine's noise exceeds the cost of the sandbox.
 TEST_F(CudaSandboxTest, StartTimeWithAndWithout) {
   for (auto mode : {SandboxPolicy::Mode::kOff, SandboxPolicy::Mode::kTry}) {
     auto broker = MakeBroker(mode);

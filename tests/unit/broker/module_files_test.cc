@@ -32,7 +32,7 @@ class ModuleFilesTest : public ::testing::Test {
   std::string base_, folder_;
 };
 
-TEST_F(ModuleFilesTest, ALinkInThePlaceOfTheFolderIsNotFollowed) {
+TEST_F(ModuleFilesTest, LinkInPlaceOfFolderIsNotFollowed) {
   fs::create_directory_symlink(base_ + "/elsewhere", folder_);
   ModuleFiles files(folder_, 1);
   EXPECT_TRUE(files.Write("key", {}, "object").ok()) << "nothing is kept";
@@ -42,7 +42,7 @@ TEST_F(ModuleFilesTest, ALinkInThePlaceOfTheFolderIsNotFollowed) {
   EXPECT_FALSE(fs::exists(base_ + "/elsewhere/key.module"));
 }
 
-TEST_F(ModuleFilesTest, ALinkInThePlaceOfAFileIsNotFollowed) {
+TEST_F(ModuleFilesTest, LinkInPlaceOfFileIsNotFollowed) {
   ModuleFiles files(folder_, 1 << 20);
   fs::create_symlink(base_ + "/elsewhere/precious.module", folder_ + "/key.module");
   EXPECT_FALSE(files.Read("key").has_value());
@@ -51,7 +51,7 @@ TEST_F(ModuleFilesTest, ALinkInThePlaceOfAFileIsNotFollowed) {
   EXPECT_TRUE(PreciousIsThere());
 }
 
-TEST_F(ModuleFilesTest, CompressedObjectsAreReadByAnyReader) {
+TEST_F(ModuleFilesTest, AnyReaderReadsCompressedObjects) {
   const std::string object(100000, 'o'), large(1 << 20, 'l');
   wire::CompileReply reply;
   {
@@ -68,8 +68,8 @@ TEST_F(ModuleFilesTest, CompressedObjectsAreReadByAnyReader) {
   EXPECT_EQ(files.Read("large")->object, large);
 }
 
-TEST_F(ModuleFilesTest, ACompressedObjectOfAnotherSizeIsDamaged) {
-  // As a writer would seal it, with a size that its content has not.
+TEST_F(ModuleFilesTest, CompressedObjectOfWrongSizeIsDamaged) {
+  // Sealed like a writer does, with a size that differs from its content.
   for (const uint64_t size : {uint64_t{99}, uint64_t{101}, uint64_t{1} << 60}) {
     wire::CompileReply reply;
     reply.set_size(size);
@@ -92,10 +92,10 @@ TEST_F(ModuleFilesTest, ACompressedObjectOfAnotherSizeIsDamaged) {
   }
 }
 
-TEST_F(ModuleFilesTest, OnlyFilesOfOursMakeRoom) {
+TEST_F(ModuleFilesTest, OnlyOwnFilesAreEvicted) {
   ModuleFiles files(folder_, 1000);
   std::ofstream(folder_ + "/notes.txt") << std::string(5000, 'x');
-  std::ofstream(folder_ + "/old.module.abcdef") << std::string(5000, 'x');  // was being written
+  std::ofstream(folder_ + "/old.module.abcdef") << std::string(5000, 'x');  // an unfinished write
   fs::create_symlink(base_ + "/elsewhere/precious.module", folder_ + "/link.module");
   for (int i = 0; i < 5; ++i)
     ASSERT_TRUE(files.Write("key" + std::to_string(i), {}, std::string(600, 'o')).ok());

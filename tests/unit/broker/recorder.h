@@ -12,7 +12,8 @@
 
 namespace stride::broker {
 
-// What a worker's callbacks told, for a test to wait on. Must outlive the worker's reader thread.
+// Records the events of a worker's callbacks, for a test to wait on. Must outlive the worker's
+// reader thread.
 class Recorder {
  public:
   WorkerCallbacks callbacks() {
@@ -84,7 +85,7 @@ class Recorder {
     return cancelled_;
   }
 
-  // nullopt: it did not die in time.
+  // Returns nullopt if the worker did not die in time.
   std::optional<WorkerDeath> WaitForDeath() {
     absl::MutexLock lock(&mutex_);
     auto there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return death_.has_value(); };

@@ -25,7 +25,7 @@ TEST(StagingPoolTest, LendsEachSlotOnce) {
   EXPECT_EQ(pool.TryAcquire().offset, slots[1].offset);
 }
 
-TEST(StagingPoolTest, AcquireEndsAtTheDeadline) {
+TEST(StagingPoolTest, AcquireReturnsAtDeadline) {
   std::vector<std::byte> memory(64);
   StagingPool pool(memory.data(), 64, 64);
   StagingPool::Slot slot = pool.Acquire(SteadyTime::InfiniteFuture());

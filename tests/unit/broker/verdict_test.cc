@@ -39,7 +39,7 @@ TEST(VerdictTest, ExitsAndSignals) {
   }
 }
 
-TEST(VerdictTest, AnAskedForEndIsNoError) {
+TEST(VerdictTest, RequestedExitIsNoError) {
   EXPECT_TRUE(JudgeExit({false, 0}, false, true).ok());
   EXPECT_FALSE(JudgeExit({false, 1}, false, true).ok());
   EXPECT_FALSE(JudgeExit({true, SIGSEGV}, false, true).ok());

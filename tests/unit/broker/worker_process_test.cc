@@ -68,7 +68,7 @@ class WorkerProcessTest : public ::testing::Test {
     return worker_->Submit(packet);
   }
 
-  // Environment that only the next processes get.
+  // Environment variables for the next processes only.
   void UseEnvironment(const std::string& variable) {
     std::vector<std::string> environment = WorkerEnvironment();
     environment.push_back(variable);
@@ -99,14 +99,14 @@ TEST_F(WorkerProcessTest, ResultsAreKeptUntilAdoption) {
   ASSERT_TRUE(worker.ok());
   worker_ = *std::move(worker);
   ASSERT_TRUE(Submit({"a", "exit 3"}).ok());
-  // Dead before it is adopted: both the result and the death are told then.
+  // Dead before its adoption: both the result and the death are reported then.
   worker_->Adopt(recorder_.callbacks());
   EXPECT_THAT(recorder_.WaitForResults(1), SizeIs(1));
   EXPECT_TRUE(recorder_.WaitForDeath().has_value());
 }
 
-// Whoever takes results in holds a lock that others want.
-TEST_F(WorkerProcessTest, ResultsThatCameMeanwhileAreDeliveredTogether) {
+// The receiver of results holds a lock that other threads need.
+TEST_F(WorkerProcessTest, PendingResultsAreDeliveredInOneBatch) {
   absl::Notification taken, go_on;
   absl::Mutex mutex;
   std::vector<size_t> sizes;
@@ -119,7 +119,7 @@ TEST_F(WorkerProcessTest, ResultsThatCameMeanwhileAreDeliveredTogether) {
   }});
   ASSERT_TRUE(Submit({"a"}).ok());
   AWAIT(taken.HasBeenNotified());
-  // Each is an event of its own.
+  // Each is a separate event.
   for (uint64_t i = 2; i <= 5; ++i) {
     ASSERT_TRUE(Submit({"b"}).ok());
     AWAIT(worker_->progress().completed_sequence >= i);
@@ -171,7 +171,7 @@ TEST_F(WorkerProcessTest, CopiesGoThroughStaging) {
   EXPECT_EQ(map->view().substr(100, 5), "hello");
 }
 
-TEST_F(WorkerProcessTest, CopiesGoByRegions) {
+TEST_F(WorkerProcessTest, CopiesGoThroughRegions) {
   StartAdopted();
   auto arena = CreateMemoryFile("arena", 4096);
   auto region = CreateMemoryFile("region", 8192);
@@ -192,7 +192,7 @@ TEST_F(WorkerProcessTest, CopiesGoByRegions) {
   EXPECT_EQ(std::memcmp(map->data() + 50, "llo", 3), 0);
 }
 
-TEST_F(WorkerProcessTest, ArenasOfTheWorkerComeAsDescriptors) {
+TEST_F(WorkerProcessTest, WorkerArenasArriveAsDescriptors) {
   StartAdopted();
   auto arena = worker_->CreateArena(4, 8192);
   ASSERT_TRUE(arena.ok()) << arena.status();
@@ -242,14 +242,14 @@ struct DeathCase {
 
 class DeathTest : public WorkerProcessTest, public ::testing::WithParamInterface<DeathCase> {};
 
-TEST_P(DeathTest, CauseIsTold) {
+TEST_P(DeathTest, CauseOfDeathIsReported) {
   StartAdopted();
   worker_->Copy(true, 1, 0, 0, 13, recorder_.copy_done());  // never ends by itself
   ASSERT_TRUE(Submit({"a", GetParam().label, "c"}).ok());
   auto death = recorder_.WaitForDeath();
   ASSERT_TRUE(death.has_value());
   EXPECT_EQ(ReasonOf(death->cause), GetParam().reason) << death->cause;
-  // Workers of a build with sanitizers write their reports to the daemon's own standard error.
+  // Workers of a sanitizer build write their reports to the daemon's own standard error.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(STRIDE_THREAD_SANITIZER)
   EXPECT_THAT(Text(death->cause), HasSubstr(GetParam().text));
 #endif
@@ -289,7 +289,7 @@ INSTANTIATE_TEST_SUITE_P(Causes, DeathTest,
                                            DeathCase{"signal 8", kFault, 2, "division by zero"},
                                            DeathCase{"signal 9", kLost, 0, "killed"}));
 
-TEST_F(WorkerProcessTest, TheAnswerToACancelComesBeforeTheResults) {
+TEST_F(WorkerProcessTest, CancelReplyPrecedesResults) {
   StartAdopted();
   ASSERT_TRUE(Submit({"a", "wait", "wait"}).ok());
   std::vector<uint64_t> unknown = {3, 4}, two = {2, 3};
@@ -309,7 +309,7 @@ TEST_F(WorkerProcessTest, TheAnswerToACancelComesBeforeTheResults) {
 
 class LieTest : public WorkerProcessTest, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(LieTest, IsFoundOutAndTheWorkerKilled) {
+TEST_P(LieTest, LieKillsTheWorker) {
   StartAdopted();
   ASSERT_TRUE(Submit({"a", std::string("lie ") + GetParam()}).ok());
   auto death = recorder_.WaitForDeath();
@@ -327,7 +327,7 @@ INSTANTIATE_TEST_SUITE_P(Lies, LieTest,
                                            "printed for another", "printed nothing",
                                            "printed too much"));
 
-TEST_F(WorkerProcessTest, PrintedTextComesBeforeTheResultOfItsTask) {
+TEST_F(WorkerProcessTest, PrintedTextPrecedesTaskResult) {
   StartAdopted();
   ASSERT_TRUE(Submit({"a", "print"}).ok());
   ASSERT_THAT(recorder_.WaitForResults(2), SizeIs(2));
@@ -339,7 +339,7 @@ TEST_F(WorkerProcessTest, PrintedTextComesBeforeTheResultOfItsTask) {
   EXPECT_LE(printed[0].results_before, 1u);
 }
 
-TEST_F(WorkerProcessTest, LiesLeaveNoDescriptorBehind) {
+TEST_F(WorkerProcessTest, LiesLeakNoDescriptor) {
   StartAdopted();
   const int before = NumDescriptors();
   ASSERT_TRUE(Submit({"lie descriptor flood"}).ok());
@@ -347,8 +347,8 @@ TEST_F(WorkerProcessTest, LiesLeaveNoDescriptorBehind) {
   EXPECT_LE(NumDescriptors(), before);
 }
 
-// It says again and again that it ends, and does not.
-TEST_F(WorkerProcessTest, EndlessLastWordsAreCutShort) {
+// The worker reports its end repeatedly and does not exit.
+TEST_F(WorkerProcessTest, EndlessFatalMessagesAreBounded) {
   StartAdopted();
   ASSERT_TRUE(Submit({"lie endless fatal"}).ok());
   auto death = recorder_.WaitForDeath();
@@ -356,7 +356,7 @@ TEST_F(WorkerProcessTest, EndlessLastWordsAreCutShort) {
   EXPECT_LT(Text(death->cause).size(), 40u << 10);
 }
 
-TEST_F(WorkerProcessTest, LongAndBrokenTextOfAStatusIsMadeFit) {
+TEST_F(WorkerProcessTest, LongOrInvalidStatusTextIsSanitized) {
   StartAdopted();
   ASSERT_TRUE(Submit({"long text"}).ok());
   auto results = recorder_.WaitForResults(1);
@@ -371,7 +371,7 @@ TEST_F(WorkerProcessTest, SilentWorkerIsKilled) {
   ASSERT_TRUE(worker.ok()) << worker.status();
   worker_ = *std::move(worker);
   worker_->Adopt(recorder_.callbacks());
-  // An idle one is not silent: its loop turns.
+  // An idle worker is not silent: its loop runs.
   absl::SleepFor(absl::Seconds(3));
   ASSERT_TRUE(worker_->alive());
   ASSERT_TRUE(Submit({"stuck"}).ok());
@@ -381,7 +381,7 @@ TEST_F(WorkerProcessTest, SilentWorkerIsKilled) {
   EXPECT_THAT(Text(death->cause), HasSubstr("no sign of life"));
 }
 
-TEST_F(WorkerProcessTest, WhatItSaysIsBoundedAndPrintable) {
+TEST_F(WorkerProcessTest, WorkerOutputIsBoundedAndPrintable) {
   if (KeepsStandardError({})) GTEST_SKIP() << "a build with sanitizers";
   auto lines = std::make_shared<std::vector<std::string>>();
   WorkerOptions options = Options();
@@ -392,13 +392,13 @@ TEST_F(WorkerProcessTest, WhatItSaysIsBoundedAndPrintable) {
   worker_->Adopt(recorder_.callbacks());
   ASSERT_TRUE(Submit({"chatter", "exit 0"}).ok());
   ASSERT_TRUE(recorder_.WaitForDeath().has_value());
-  // The reader thread is done with the log before it tells of the death.
+  // The reader thread has finished the log before it reports the death.
   ASSERT_THAT(*lines, ::testing::Not(::testing::IsEmpty()));
   EXPECT_EQ(lines->front(), "line 0 ?[31m?");
   EXPECT_LT(lines->size(), 2000u);
 }
 
-TEST_F(WorkerProcessTest, HasNothingOfTheDaemonButItsSocket) {
+TEST_F(WorkerProcessTest, InheritsOnlyItsSocket) {
   if (KeepsStandardError({})) GTEST_SKIP() << "a build with sanitizers";
   StartAdopted();
   std::vector<std::string> names;
@@ -423,9 +423,9 @@ TEST_F(WorkerProcessTest, KillGivesItsCause) {
   EXPECT_EQ(Text(death->cause), "late");
 }
 
-// The end of one operation may stop its worker's other work, but that work does not fail with the
+// The end of one operation may stop its worker's other work. That work does not fail with the
 // operation's error: callers with a copy, a module or memory in flight try again.
-TEST_F(WorkerProcessTest, KillForOneOperationIsALostWorkerToOthers) {
+TEST_F(WorkerProcessTest, KillForOneOperationIsWorkerLostForOthers) {
   for (const absl::Status& cause :
        {MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, "late"),
         MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "not wanted"),
@@ -439,29 +439,29 @@ TEST_F(WorkerProcessTest, KillForOneOperationIsALostWorkerToOthers) {
     module.id = 1;
     module.size = 4;
     module.object = *CreateSealedCopy("object", "deaf");  // the worker reads no command after it
-    absl::Notification told;
+    absl::Notification notified;
     ASSERT_TRUE(worker_
                     ->LoadModule(module,
                                  [&](absl::StatusOr<wire::ModuleLoaded> loaded) {
                                    load = loaded.status();
-                                   told.Notify();
+                                   notified.Notify();
                                  })
                     .ok());
     std::thread other([&] { arena = worker_->CreateArena(4, 8192).status(); });
     worker_->Kill(cause);
     const absl::Status copy = recorder.WaitForCopies(1).at(0);
-    told.WaitForNotification();
+    notified.WaitForNotification();
     other.join();
     for (const absl::Status& status : {copy, load, arena})
       EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
   }
 }
 
-TEST_F(WorkerProcessTest, DeathTellsHowFarItCame) {
+TEST_F(WorkerProcessTest, DeathReportsProgress) {
   StartAdopted();
   ASSERT_TRUE(Submit({"a", "b", "hang"}).ok());
   recorder_.WaitForResults(2);
-  // "hang" is begun after the results left: a ping-pong of copies behind it proves that it was.
+  // "hang" starts after the results left: a round trip of copies after it proves that.
   worker_->Copy(true, 9, 0, 0, 5, recorder_.copy_done());
   recorder_.WaitForCopies(1);
   kill(worker_->pid(), SIGKILL);
@@ -471,10 +471,10 @@ TEST_F(WorkerProcessTest, DeathTellsHowFarItCame) {
   EXPECT_EQ(death->started_sequence, 3u);
 }
 
-// Whoever sends may hold locks that others need: a worker that is slow to read keeps nobody
-// waiting, and gets everything once it reads, descriptors too.
-TEST_F(WorkerProcessTest, AWorkerThatDoesNotReadHoldsNobodyUp) {
-  constexpr int kPackets = 30, kTasks = 100;  // many times what the socket holds
+// A sender may hold locks that other threads need. A slow worker blocks no sender, and receives
+// everything once it reads, descriptors too.
+TEST_F(WorkerProcessTest, BlockedWorkerDoesNotBlockSenders) {
+  constexpr int kPackets = 30, kTasks = 100;  // many times the socket's capacity
   StartAdopted();
   ASSERT_TRUE(Submit({"a"}).ok());
   recorder_.WaitForResults(1);
@@ -496,7 +496,7 @@ TEST_F(WorkerProcessTest, AWorkerThatDoesNotReadHoldsNobodyUp) {
   EXPECT_TRUE(copies[0].ok()) << copies[0];
 }
 
-TEST_F(WorkerProcessTest, TasksMayStayUntilTheyAreSentOrOvertaken) {
+TEST_F(WorkerProcessTest, DeferredTasksAreSentWithTheNextCommand) {
   StartAdopted();
   auto later = [&](const std::string& label) {
     wire::Task task;
@@ -527,7 +527,7 @@ TEST_F(WorkerProcessTest, ShutdownFinishesWhatWasSubmitted) {
   EXPECT_THAT(recorder_.WaitForResults(2), SizeIs(2));
 }
 
-TEST_F(WorkerProcessTest, LettingGoOfItKillsIt) {
+TEST_F(WorkerProcessTest, DestructionKillsTheWorker) {
   StartAdopted();
   pid_t pid = worker_->pid();
   worker_.reset();
@@ -537,7 +537,7 @@ TEST_F(WorkerProcessTest, LettingGoOfItKillsIt) {
 
 // --- starts that fail ---
 
-TEST_F(WorkerProcessTest, StartThatFailsTellsWhy) {
+TEST_F(WorkerProcessTest, FailedStartReportsTheCause) {
   struct {
     const char* order;
     const char* text;
@@ -557,7 +557,7 @@ TEST_F(WorkerProcessTest, StartThatFailsTellsWhy) {
   }
 }
 
-TEST_F(WorkerProcessTest, NoSuchExecutable) {
+TEST_F(WorkerProcessTest, MissingExecutableIsAnError) {
   WorkerOptions options = Options();
   options.executable = "/nonexistent/stride-worker-none";
   EXPECT_FALSE(WorkerProcess::Start(options, &spawner_, &list_).ok());

@@ -37,7 +37,7 @@ class StoreTest : public ::testing::Test {
   std::string state() const { return folder_ + "/durable"; }
   std::string FileOf(uint64_t id) const { return state() + "/arrays/" + ContentFileName(id); }
 
-  // As another process would, after this one's end.
+  // Opens the store like another process, after this one's end.
   Rows Reopen(int64_t max_bytes = 1 << 30) {
     store_.reset();
     auto store = DurableStore::Open(
@@ -49,7 +49,7 @@ class StoreTest : public ::testing::Test {
 
   static SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
-  // Writes an array's file and row; the ids of both.
+  // Writes an array's file and row; returns both ids.
   std::pair<uint64_t, uint64_t> Keep(const std::string& bytes, const std::string& record,
                                      uint64_t array = 0) {
     uint64_t content = store_->NewId();
@@ -95,7 +95,7 @@ std::string SomeBytes(size_t size) {
   return bytes;
 }
 
-TEST_F(StoreTest, ArraysComeBack) {
+TEST_F(StoreTest, ArraysAreRestored) {
   EXPECT_THAT(Reopen().arrays, IsEmpty());
   auto [one, content] = Keep(SomeBytes(100000), "record one");
   auto [empty, nothing] = Keep("", "record two");
@@ -111,7 +111,7 @@ TEST_F(StoreTest, ArraysComeBack) {
   EXPECT_GT(store_->NewId(), nothing);
 }
 
-TEST_F(StoreTest, JobsComeBackAsTheyWere) {
+TEST_F(StoreTest, JobsAreRestored) {
   Reopen();
   Change change;
   change.jobs = {{1, "first"}, {2, "second"}, {3, "third"}, {4, "fourth"}};
@@ -132,7 +132,7 @@ TEST_F(StoreTest, JobsComeBackAsTheyWere) {
   EXPECT_EQ(rows.jobs[1].ended, "");
 }
 
-TEST_F(StoreTest, AnOlderVersionGoesWithItsRow) {
+TEST_F(StoreTest, OlderVersionIsDeletedWithItsRow) {
   Reopen();
   auto [array, old_content] = Keep("old", "r");
   auto [same, new_content] = Keep("newer", "r", array);
@@ -144,7 +144,7 @@ TEST_F(StoreTest, AnOlderVersionGoesWithItsRow) {
   EXPECT_EQ(ReadAll(rows.contents[new_content]).value(), "newer");
 }
 
-TEST_F(StoreTest, BytesStayWhileAnyArrayHasThem) {
+TEST_F(StoreTest, BytesStayWhileReferenced) {
   Reopen();
   auto [array, content] = Keep("shared", "r");
   Change view;
@@ -163,7 +163,7 @@ TEST_F(StoreTest, BytesStayWhileAnyArrayHasThem) {
   EXPECT_EQ(store_->used_bytes(), 0);
 }
 
-TEST_F(StoreTest, FilesAreNobodyElses) {
+TEST_F(StoreTest, FilesArePrivate) {
   Reopen();
   auto [array, content] = Keep("secret", "tenants/../../etc/arrays/passwd");
   struct stat info;
@@ -179,12 +179,12 @@ TEST_F(StoreTest, FilesAreNobodyElses) {
   EXPECT_EQ(NumFiles(), 1);
 }
 
-TEST_F(StoreTest, DamagedFilesAreFoundOut) {
+TEST_F(StoreTest, DamagedFilesAreDetected) {
   Reopen();
   std::vector<uint64_t> contents;
   for (int i = 0; i < 4; ++i) contents.push_back(Keep(SomeBytes(5000), "r").second);
   store_.reset();
-  fs::resize_file(FileOf(contents[0]), 4999);  // torn
+  fs::resize_file(FileOf(contents[0]), 4999);  // torn write
   fs::resize_file(FileOf(contents[1]), 5001);
   fs::remove(FileOf(contents[2]));
   {
@@ -203,7 +203,7 @@ TEST_F(StoreTest, DamagedFilesAreFoundOut) {
   }
 }
 
-TEST_F(StoreTest, FilesWithoutARowGo) {
+TEST_F(StoreTest, FilesWithoutARowAreDeleted) {
   Reopen();
   auto [array, content] = Keep("kept", "r");
   {  // named, but the process ended before its row was written
@@ -212,7 +212,7 @@ TEST_F(StoreTest, FilesWithoutARowGo) {
     ASSERT_TRUE((*writer)->Write("orphan").ok());
     ASSERT_TRUE((*writer)->Finish().ok());
   }
-  // Likewise before it was named.
+  // The same before the file was named.
   std::ofstream(FileOf(999998) + ".tmp") << "half";
   EXPECT_EQ(NumFiles(), 3);
   Rows rows = Reopen();
@@ -222,8 +222,8 @@ TEST_F(StoreTest, FilesWithoutARowGo) {
   EXPECT_EQ(store_->used_bytes(), 4);
 }
 
-// A user who could put a link there would have every file at its target removed.
-TEST_F(StoreTest, NoLinkIsFollowed) {
+// A user who could plant a link there would have every file at its target removed.
+TEST_F(StoreTest, LinksAreNotFollowed) {
   const std::string elsewhere = folder_ + "/elsewhere";
   fs::create_directory(elsewhere);
   std::ofstream(elsewhere + "/0000000000000001.content") << "precious";
@@ -247,7 +247,7 @@ TEST_F(StoreTest, NoLinkIsFollowed) {
   EXPECT_TRUE(open().ok()) << open();
 }
 
-TEST_F(StoreTest, FilesThatAreNotOursStay) {
+TEST_F(StoreTest, ForeignFilesStay) {
   Reopen();
   for (const char* name : {"notes.txt", "1.content", "zzzzzzzzzzzzzzzz.content", "x.content.tmp"})
     std::ofstream(state() + "/arrays/" + name) << "somebody's";
@@ -256,7 +256,7 @@ TEST_F(StoreTest, FilesThatAreNotOursStay) {
   EXPECT_EQ(NumFiles(), 4);
 }
 
-TEST_F(StoreTest, AWriterThatIsDroppedLeavesNothing) {
+TEST_F(StoreTest, DroppedWriterLeavesNoFile) {
   Reopen();
   {
     auto writer = store_->Write(5);
@@ -266,7 +266,7 @@ TEST_F(StoreTest, AWriterThatIsDroppedLeavesNothing) {
   EXPECT_EQ(NumFiles(), 0);
 }
 
-TEST_F(StoreTest, ADamagedDatabaseIsSetAside) {
+TEST_F(StoreTest, DamagedDatabaseIsSetAside) {
   Reopen();
   for (int i = 0; i < 200; ++i) {
     Change change;
@@ -297,14 +297,14 @@ TEST_F(StoreTest, ADamagedDatabaseIsSetAside) {
       EXPECT_TRUE(found);
       absl::SleepFor(absl::Seconds(1));  // the next one gets another name
     }
-    // And it works.
+    // The store works.
     auto kept = Keep("again", "r2");
     EXPECT_EQ(Reopen().arrays[kept.first].record, "r2");
     store_.reset();
   }
 }
 
-TEST_F(StoreTest, ADamagedRowIsGivenUpAlone) {
+TEST_F(StoreTest, DamagedRowIsDroppedAlone) {
   Reopen();
   Change change;
   change.jobs = {{1, std::string(300, 'a')}, {2, std::string(300, 'b')}};
@@ -325,22 +325,22 @@ TEST_F(StoreTest, ADamagedRowIsGivenUpAlone) {
   EXPECT_THAT(log_, HasSubstr("the row of job 2"));
 }
 
-TEST_F(StoreTest, RoomIsBounded) {
+TEST_F(StoreTest, SizeIsBounded) {
   Reopen(10);
   EXPECT_TRUE(store_->Reserve(6));
   EXPECT_FALSE(store_->Reserve(5));
-  EXPECT_TRUE(store_->Reserve(5, 6));  // in the place of the first
+  EXPECT_TRUE(store_->Reserve(5, 6));  // replaces the first
   store_->Release(11);
   EXPECT_EQ(store_->used_bytes(), 0);
 }
 
-TEST_F(StoreTest, OneProcessHasIt) {
+TEST_F(StoreTest, SecondProcessIsRefused) {
   Reopen();
   auto second = DurableStore::Open({state(), 100, [](const std::string&) {}});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition) << second.status();
 }
 
-TEST_F(StoreTest, ADatabaseThatKillsItsReadersIsSetAside) {
+TEST_F(StoreTest, DatabaseThatCrashesReadersIsSetAside) {
   Reopen();
   Change change;
   change.jobs = {{1, "poison"}};
@@ -351,8 +351,8 @@ TEST_F(StoreTest, ADatabaseThatKillsItsReadersIsSetAside) {
   EXPECT_THAT(log_, HasSubstr("no daemon survived"));
 }
 
-// A disk that takes no more: the database may grow no further.
-TEST_F(StoreTest, WhatCannotBeWrittenIsToldAndTriedAgain) {
+// A full disk: the database may grow no further.
+TEST_F(StoreTest, FailedWriteIsReportedAndRetried) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a small file system of its own";
   std::string disk = folder_ + "/disk";
   fs::create_directory(disk);

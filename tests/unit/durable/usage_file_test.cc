@@ -31,7 +31,7 @@ class UsageFileTest : public ::testing::Test {
   }
   ~UsageFileTest() override { fs::remove_all(base_); }
 
-  // As another process would, after this one's end.
+  // Opens the file like another process, after this one's end.
   void Reopen() {
     file_.reset();
     auto file = UsageFile::Open(state());
@@ -59,7 +59,7 @@ class UsageFileTest : public ::testing::Test {
   std::unique_ptr<UsageFile> file_;
 };
 
-TEST_F(UsageFileTest, ReadGivesTheLatestWrite) {
+TEST_F(UsageFileTest, ReadReturnsTheLatestWrite) {
   EXPECT_EQ(file_->Read().status().code(), absl::StatusCode::kNotFound);
   for (const std::string& content :
        {std::string("one"), std::string(), std::string(1 << 20, '\xff'), std::string("a\0b", 3)}) {
@@ -75,7 +75,7 @@ TEST_F(UsageFileTest, ReadGivesTheLatestWrite) {
   EXPECT_THAT(Names(), UnorderedElementsAre("usage", "usage.lock"));
 }
 
-TEST_F(UsageFileTest, AnyDamageIsFound) {
+TEST_F(UsageFileTest, AnyDamageIsDetected) {
   ASSERT_TRUE(file_->Write("some content").ok());
   const std::string good = Bytes();
   for (size_t size = 0; size < good.size(); ++size) {
@@ -94,7 +94,7 @@ TEST_F(UsageFileTest, AnyDamageIsFound) {
   EXPECT_TRUE(file_->Read().ok());
 }
 
-TEST_F(UsageFileTest, OneThatIsTooLargeIsNotRead) {
+TEST_F(UsageFileTest, OversizedFileIsNotRead) {
   ASSERT_TRUE(file_->Write("x").ok());
   ASSERT_EQ(truncate(path().c_str(), off_t{1} << 40), 0);
   EXPECT_EQ(file_->Read().status().code(), absl::StatusCode::kDataLoss);
@@ -107,10 +107,10 @@ TEST_F(UsageFileTest, OnlyARegularFileIsRead) {
   EXPECT_FALSE(file_->Read().ok());
   fs::remove(path());
   ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
-  EXPECT_FALSE(file_->Read().ok());  // and nothing waits for its writer
+  EXPECT_FALSE(file_->Read().ok());  // and the open does not wait for a writer
 }
 
-TEST_F(UsageFileTest, NoLinkIsFollowed) {
+TEST_F(UsageFileTest, LinksAreNotFollowed) {
   ASSERT_TRUE(file_->Write("good").ok());
   fs::rename(path(), base_ + "/elsewhere/good");
   fs::create_symlink(base_ + "/elsewhere/good", path());
@@ -138,13 +138,13 @@ TEST_F(UsageFileTest, SetAsideKeepsTheContent) {
   EXPECT_EQ(file_->Read().status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(UsageFileTest, OneProcessHasIt) {
+TEST_F(UsageFileTest, SecondProcessIsRefused) {
   const absl::Status status = UsageFile::Open(state()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("another process"));
 }
 
-TEST_F(UsageFileTest, AFailedWriteLeavesTheOlderContent) {
+TEST_F(UsageFileTest, FailedWriteKeepsTheOlderContent) {
   ASSERT_TRUE(file_->Write("older").ok());
   fs::create_directories(state() + "/usage.tmp/x");
   EXPECT_FALSE(file_->Write("newer").ok());

@@ -8,7 +8,7 @@
 namespace stride::identity {
 namespace {
 
-TEST(FailureLimiterTest, SomeAreFreeThenOneASecond) {
+TEST(FailureLimiterTest, AllowsABurstThenOnePerSecond) {
   FailureLimiter limiter;
   SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1000));
   for (int i = 0; i < FailureLimiter::kFree; ++i) EXPECT_TRUE(limiter.Take("ipv4:1.2.3.4", now));
@@ -17,7 +17,7 @@ TEST(FailureLimiterTest, SomeAreFreeThenOneASecond) {
   now += absl::Seconds(1);
   EXPECT_TRUE(limiter.Take("ipv4:1.2.3.4", now));
   EXPECT_FALSE(limiter.Take("ipv4:1.2.3.4", now));
-  // What was not used does not add up without end.
+  // Unused allowance does not accumulate without bound.
   now += absl::Hours(1);
   int taken = 0;
   while (limiter.Take("ipv4:1.2.3.4", now)) ++taken;

@@ -56,7 +56,7 @@ class IdentityTest : public ::testing::Test {
   std::string log_;
 };
 
-TEST_F(IdentityTest, ABadFileAtTheStartIsAnError) {
+TEST_F(IdentityTest, InvalidFileAtStartIsAnError) {
   EXPECT_FALSE(Identity::Open(path_, Quick()).ok());
   Put("[tenant a]\nnonsense\n");
   auto identity = Identity::Open(path_, Quick());
@@ -64,7 +64,7 @@ TEST_F(IdentityTest, ABadFileAtTheStartIsAnError) {
   EXPECT_THAT(std::string(identity.status().message()), HasSubstr("line 2"));
 }
 
-TEST_F(IdentityTest, AFileThatEverybodyMayWriteIsRefused) {
+TEST_F(IdentityTest, WorldWritableFileIsRefused) {
   Put("[tenant a]\n");
   chmod(path_.c_str(), 0666);
   EXPECT_EQ(Identity::Open(path_, Quick()).status().code(), absl::StatusCode::kFailedPrecondition);
@@ -72,7 +72,7 @@ TEST_F(IdentityTest, AFileThatEverybodyMayWriteIsRefused) {
   EXPECT_TRUE(Identity::Open(path_, Quick()).ok());
 }
 
-TEST_F(IdentityTest, AChangedFileCountsAtOnce) {
+TEST_F(IdentityTest, ChangedFileTakesEffectAtOnce) {
   std::string first = NewToken(), second = NewToken();
   Put(Tenant("a", first));
   auto identity = Identity::Open(path_, Quick());
@@ -82,13 +82,13 @@ TEST_F(IdentityTest, AChangedFileCountsAtOnce) {
   Put(Tenant("b", second));
   EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(second).has_value(); }));
   EXPECT_FALSE((*identity)->FromToken(first).has_value());
-  // In place too, as an editor may do it.
+  // Also in place, as an editor may write it.
   std::ofstream(path_, std::ios::app) << Tenant("c", first);
   EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(first).has_value(); }));
   EXPECT_EQ((*identity)->FromToken(first)->tenant.value, "c");
 }
 
-TEST_F(IdentityTest, ABadChangeIsRefusedAsAWholeAndToldOnce) {
+TEST_F(IdentityTest, InvalidChangeIsRefusedAndReportedOnce) {
   std::string first = NewToken(), second = NewToken();
   Put(Tenant("a", first));
   auto identity = Identity::Open(path_, Quick());
@@ -98,39 +98,39 @@ TEST_F(IdentityTest, ABadChangeIsRefusedAsAWholeAndToldOnce) {
   EXPECT_THAT(log(), HasSubstr("line 3: sessions must be"));
   EXPECT_TRUE((*identity)->FromToken(first).has_value());
   EXPECT_FALSE((*identity)->FromToken(second).has_value());
-  std::string told = log();
+  std::string logged = log();
   absl::SleepFor(absl::Milliseconds(50));
-  EXPECT_EQ(log(), told);
-  // As is the loss of the file.
+  EXPECT_EQ(log(), logged);
+  // The loss of the file is reported too.
   unlink(path_.c_str());
-  ASSERT_TRUE(Eventually([&] { return log() != told; }));
+  ASSERT_TRUE(Eventually([&] { return log() != logged; }));
   EXPECT_TRUE((*identity)->FromToken(first).has_value());
   Put(Tenant("b", second));
   EXPECT_TRUE(Eventually([&] { return (*identity)->FromToken(second).has_value(); }));
 }
 
-TEST_F(IdentityTest, AnEmptyFileIsTakenForOneThatIsBeingWritten) {
+TEST_F(IdentityTest, EmptyFileCountsAsUnfinishedWrite) {
   const std::string token = NewToken();
   Put(Tenant("a", token));
   auto identity = Identity::Open(path_, Quick());
   ASSERT_TRUE(identity.ok()) << identity.status();
   for (const char* text : {"", "# all that is written yet\n"}) {
-    const std::string told = log();
+    const std::string logged = log();
     std::ofstream(path_, std::ios::trunc) << text;  // in place
-    if (*text != '\0' || told.empty()) {
-      ASSERT_TRUE(Eventually([&] { return log() != told; }));
+    if (*text != '\0' || logged.empty()) {
+      ASSERT_TRUE(Eventually([&] { return log() != logged; }));
     }
     EXPECT_THAT(log(), HasSubstr("names no tenant"));
     EXPECT_TRUE((*identity)->FromToken(token).has_value());
     EXPECT_FALSE((*identity)->Reload().ok());
     EXPECT_TRUE((*identity)->FromToken(token).has_value());
   }
-  // All can be shut out nevertheless.
+  // A file without tenants can still lock all of them out.
   Put("[tenant a]\n");
   EXPECT_TRUE(Eventually([&] { return !(*identity)->FromToken(token).has_value(); }));
 }
 
-TEST_F(IdentityTest, AWorldWritableModeIsNoticed) {
+TEST_F(IdentityTest, WorldWritableModeIsDetected) {
   const std::string token = NewToken();
   Put(Tenant("a", token));
   auto identity = Identity::Open(path_, Quick());
@@ -141,7 +141,7 @@ TEST_F(IdentityTest, AWorldWritableModeIsNoticed) {
   EXPECT_TRUE((*identity)->FromToken(token).has_value());
 }
 
-TEST_F(IdentityTest, FollowersHearOfEachTable) {
+TEST_F(IdentityTest, FollowersReceiveEachTable) {
   Put("[tenant a]\nsessions = 1\n");
   auto identity = Identity::Open(path_, Quick());
   ASSERT_TRUE(identity.ok()) << identity.status();

@@ -63,8 +63,8 @@ TEST(TenantsFileTest, TokensExpire) {
   EXPECT_FALSE((*table)->FindToken(token, end).has_value());
 }
 
-TEST(TenantsFileTest, WhatIsNoTokenFindsNobody) {
-  // A person has put the hash of a short password there.
+TEST(TenantsFileTest, InvalidTokenMatchesNoTenant) {
+  // A user has entered the hash of a short password.
   std::string token = NewToken();
   auto table = ParseTenantsFile("[tenant a]\n" + Line("secret") + "\n" + Line("") + "\n" +
                                 Line(token) + "\n");
@@ -78,7 +78,7 @@ TEST(TenantsFileTest, WhatIsNoTokenFindsNobody) {
   EXPECT_FALSE((*table)->FindToken(std::string(100000, 'x'), kNow).has_value());
 }
 
-TEST(TenantsFileTest, AMistakeIsNamedByItsLine) {
+TEST(TenantsFileTest, ErrorNamesTheLine) {
   const std::pair<std::string, std::string> kBad[] = {
       {"sessions = 3", "line 1: stands before"},
       {"[tenant A]", "line 1: a tenant's name"},
@@ -110,7 +110,7 @@ TEST(TenantsFileTest, AMistakeIsNamedByItsLine) {
   for (const auto& [text, words] : kBad) EXPECT_THAT(MessageOf(text), HasSubstr(words)) << text;
 }
 
-TEST(TenantsFileTest, ATokenPutThereByMistakeIsNotRepeated) {
+TEST(TenantsFileTest, ErrorDoesNotRepeatAToken) {
   std::string token = NewToken();
   std::string message = MessageOf("[tenant a]\ntoken = " + token);
   EXPECT_THAT(message, HasSubstr("line 2"));

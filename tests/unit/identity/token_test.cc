@@ -8,13 +8,13 @@
 namespace stride::identity {
 namespace {
 
-TEST(TokenTest, HashIsThatOfSha256) {
+TEST(TokenTest, HashIsSha256) {
   // FIPS 180-2, appendix B.1.
   EXPECT_EQ(ToText(HashToken("abc")),
             "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
-TEST(TokenTest, NewOnesDifferAndAreLongEnough) {
+TEST(TokenTest, NewTokensAreUniqueAndLong) {
   std::set<std::string> seen;
   for (int i = 0; i < 1000; ++i) {
     std::string token = NewToken();
@@ -27,7 +27,7 @@ TEST(TokenTest, NewOnesDifferAndAreLongEnough) {
   }
 }
 
-TEST(TokenTest, TextOfAHashComesBack) {
+TEST(TokenTest, HashTextRoundTrips) {
   TokenHash hash = HashToken(NewToken());
   auto read = ParseTokenHash(ToText(hash));
   ASSERT_TRUE(read.has_value());
@@ -36,7 +36,7 @@ TEST(TokenTest, TextOfAHashComesBack) {
   EXPECT_FALSE(SameHash(*read, hash));
 }
 
-TEST(TokenTest, WhatIsNoHashIsRefused) {
+TEST(TokenTest, InvalidHashIsRefused) {
   std::string good = ToText(HashToken("x"));
   EXPECT_TRUE(ParseTokenHash(good).has_value());
   for (const std::string& bad :

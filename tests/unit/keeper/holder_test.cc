@@ -20,7 +20,7 @@ namespace {
 
 using ::stride::testing::Eventually;
 
-// What the processes of a test tell each other.
+// State shared by the processes of a test.
 struct Board {
   std::atomic<int> starts{0};
   std::atomic<pid_t> daemon{0};
@@ -35,7 +35,8 @@ class HolderTest : public ::testing::Test {
                    Board) {}
   ~HolderTest() override { munmap(board_, 4096); }
 
-  // Runs a holder in a process of its own. `daemon` gets its keeper and how many came before it.
+  // Runs a holder in a separate process. `daemon` receives its keeper and the number of its
+  // predecessors.
   void Start(std::function<int(Keeper&, int)> daemon,
              absl::Duration patience = absl::InfiniteDuration()) {
     holder_ = fork();
@@ -103,13 +104,13 @@ TEST_F(HolderTest, DescriptorsOutliveTheDaemon) {
   EXPECT_EQ(board_->starts, 2);
 }
 
-TEST_F(HolderTest, AnErrorBeforeItEverServedIsTheEnd) {
+TEST_F(HolderTest, ErrorBeforeFirstServiceEndsTheHolder) {
   Start([](Keeper&, int) { return 7; });
   EXPECT_EQ(Wait(), 7);
   EXPECT_EQ(board_->starts, 1);
 }
 
-TEST_F(HolderTest, AnErrorOfOneThatServedIsNot) {
+TEST_F(HolderTest, ErrorAfterServiceRestartsTheDaemon) {
   Start([](Keeper& keeper, int before) {
     keeper.Ready();
     return before < 3 ? 7 : 0;
@@ -118,7 +119,7 @@ TEST_F(HolderTest, AnErrorOfOneThatServedIsNot) {
   EXPECT_EQ(board_->starts, 4);
 }
 
-TEST_F(HolderTest, OneThatDiesEarlyIsStartedAfterAPause) {
+TEST_F(HolderTest, EarlyDeathDelaysTheRestart) {
   auto begin = std::chrono::steady_clock::now();
   Start([](Keeper&, int before) {
     if (before < 4) Die();
@@ -129,7 +130,7 @@ TEST_F(HolderTest, OneThatDiesEarlyIsStartedAfterAPause) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(300));
 }
 
-TEST_F(HolderTest, SignalsReachTheDaemonAndItsCodeIsTheAnswer) {
+TEST_F(HolderTest, SignalsAndExitCodeAreForwarded) {
   Start([](Keeper& keeper, int) {
     keeper.Ready();
     sigset_t set;
@@ -147,7 +148,7 @@ TEST_F(HolderTest, SignalsReachTheDaemonAndItsCodeIsTheAnswer) {
   EXPECT_EQ(board_->starts, 1);
 }
 
-TEST_F(HolderTest, OneThatIsKilledWhileItWasToEndIsNotStartedAgain) {
+TEST_F(HolderTest, DaemonKilledDuringStopIsNotRestarted) {
   Start([this](Keeper& keeper, int) {
     keeper.Ready();
     for (;;) pause();
@@ -161,7 +162,7 @@ TEST_F(HolderTest, OneThatIsKilledWhileItWasToEndIsNotStartedAgain) {
   EXPECT_EQ(board_->starts, 1);
 }
 
-TEST_F(HolderTest, OneThatGivesNoSignOfLifeIsReplaced) {
+TEST_F(HolderTest, SilentDaemonIsReplaced) {
   Start(
       [](Keeper& keeper, int before) {
         if (before == 2) return 0;
@@ -176,13 +177,13 @@ TEST_F(HolderTest, OneThatGivesNoSignOfLifeIsReplaced) {
   EXPECT_EQ(board_->starts, 3);
 }
 
-// Before it serves it may take its time; then signs of life keep it.
-TEST_F(HolderTest, OneThatGivesSignsOfLifeIsNot) {
+// Before it serves, a daemon may take its time; afterwards heartbeats are required.
+TEST_F(HolderTest, DaemonWithHeartbeatsIsKept) {
   Start(
       [](Keeper& keeper, int) {
         std::this_thread::sleep_for(std::chrono::seconds(6));
         keeper.Ready();
-        // More often than the holder counts silence at all.
+        // More often than the holder's silence limit.
         for (int i = 0; i < 20; ++i) {
           keeper.Alive();
           std::this_thread::sleep_for(std::chrono::milliseconds(250));
@@ -194,8 +195,8 @@ TEST_F(HolderTest, OneThatGivesSignsOfLifeIsNot) {
   EXPECT_EQ(board_->starts, 1);
 }
 
-// It may hang in its end, too.
-TEST_F(HolderTest, OneThatHangsWhenItIsToEndIsKilled) {
+// The daemon may also hang during its shutdown.
+TEST_F(HolderTest, DaemonThatHangsDuringStopIsKilled) {
   Start(
       [](Keeper& keeper, int) {
         keeper.Ready();
@@ -209,8 +210,8 @@ TEST_F(HolderTest, OneThatHangsWhenItIsToEndIsKilled) {
   EXPECT_EQ(board_->starts, 1);
 }
 
-// The next daemon begins once the children of the one before have gone.
-TEST_F(HolderTest, OrphansAreWaitedForAndReaped) {
+// The next daemon starts after the children of the previous one have ended.
+TEST_F(HolderTest, OrphansAreReapedBeforeTheNextStart) {
   Start([this](Keeper& keeper, int before) {
     keeper.Ready();
     if (before == 0) {
@@ -229,7 +230,7 @@ TEST_F(HolderTest, OrphansAreWaitedForAndReaped) {
   EXPECT_EQ(Wait(), 0);
 }
 
-TEST_F(HolderTest, TheDaemonIsAskedToEndWhenTheHolderDies) {
+TEST_F(HolderTest, HolderDeathStopsTheDaemon) {
   Start([this](Keeper& keeper, int) {
     keeper.Ready();
     sigset_t set;

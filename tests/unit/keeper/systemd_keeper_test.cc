@@ -18,13 +18,13 @@
 namespace stride::keeper {
 namespace {
 
-// What systemd does with the messages, as far as the store goes: a thread behind a socket.
+// systemd's handling of the store messages: a thread that serves a socket.
 class FakeManager {
  public:
   FakeManager() : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
-    socklen_t size = sizeof(sa_family_t);  // a name of the kernel's choice
+    socklen_t size = sizeof(sa_family_t);  // a name chosen by the kernel
     EXPECT_EQ(bind(socket_.get(), reinterpret_cast<sockaddr*>(&name), size), 0);
     size = sizeof(name);
     getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&name), &size);
@@ -99,8 +99,8 @@ TEST(SystemdKeeperTest, StoresReplacesAndRemoves) {
   EXPECT_FALSE(keeper->Store("has:colon", file.get()).ok());
 }
 
-// The manager would drop what is over its limit without a word.
-TEST(SystemdKeeperTest, AFullStoreSaysSo) {
+// The manager would silently drop descriptors over its limit.
+TEST(SystemdKeeperTest, FullStoreIsReported) {
   FakeManager manager;
   std::vector<NamedFd> passed;
   auto keeper = MakeSystemdKeeper(&passed);
@@ -112,7 +112,7 @@ TEST(SystemdKeeperTest, AFullStoreSaysSo) {
   EXPECT_TRUE(keeper->Store("d", file.get()).ok());
 }
 
-TEST(SystemdKeeperTest, TakesItsOwnAndLeavesListeningSockets) {
+TEST(SystemdKeeperTest, TakesOnlyItsOwnDescriptors) {
   FakeManager manager;
   std::vector<NamedFd> passed;
   passed.push_back({"strided.socket", File()});
@@ -134,7 +134,7 @@ TEST(SystemdKeeperTest, TakesItsOwnAndLeavesListeningSockets) {
   EXPECT_TRUE(keeper->Store("c", file.get()).ok());
 }
 
-TEST(SystemdKeeperTest, NoneWithoutAManagerOrAStore) {
+TEST(SystemdKeeperTest, AbsentWithoutManagerOrStore) {
   std::vector<NamedFd> passed;
   EXPECT_EQ(MakeSystemdKeeper(&passed), nullptr);
   FakeManager manager;
@@ -144,7 +144,7 @@ TEST(SystemdKeeperTest, NoneWithoutAManagerOrAStore) {
   EXPECT_EQ(MakeSystemdKeeper(&passed), nullptr);
 }
 
-TEST(PassedFdsTest, ThoseOfAnotherProcessAreNotTaken) {
+TEST(PassedFdsTest, DescriptorsOfAnotherProcessAreIgnored) {
   setenv("LISTEN_PID", "1", 1);
   setenv("LISTEN_FDS", "1", 1);
   setenv("LISTEN_FDNAMES", "x", 1);

@@ -1,4 +1,4 @@
-#include "server/main/config.h"
+#include "server/main/command_line.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -36,7 +36,7 @@ class FileTest : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST(ConfigTest, FlagsInEverySpelling) {
+TEST(ConfigTest, FlagsAreParsedInEverySpelling) {
   auto invocation =
       ParseCommandLine({"--listen=unix:/a", "--listen", "tcp:127.0.0.1:0", "--insecure",
                         "--no-cuda=false", "--drain-timeout=1m30s", "--cpu-devices=2x1,0",
@@ -103,15 +103,15 @@ std::string ReadExample() {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-TEST(ExampleConfigTest, ParsesAsItIs) {
+TEST(ExampleConfigTest, ExampleParsesUnchanged) {
   auto assignments = ParseConfigFile(ReadExample());
   ASSERT_TRUE(assignments.ok()) << assignments.status();
   Config config;
   EXPECT_TRUE(Assign(*assignments, &config).ok());
 }
 
-// Every key stands in it as `#key = value`, with a value that is taken, and no other does.
-TEST(ExampleConfigTest, DocumentsEveryKeyWithAGoodValue) {
+// Every key appears as `#key = value` with a valid value, and no other key does.
+TEST(ExampleConfigTest, DocumentsEveryKeyWithAValidValue) {
   std::string text = ReadExample();
   std::string uncommented;
   for (size_t begin = 0; begin < text.size();) {

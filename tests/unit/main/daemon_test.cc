@@ -1,4 +1,4 @@
-// The whole process, over fakes: readiness, signals, sockets, the service manager's protocol.
+// The whole process, with fakes: readiness, signals, sockets, the service manager's protocol.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -72,7 +72,7 @@ class Daemon {
     if (pid_ > 0) waitpid(pid_, nullptr, 0);
   }
 
-  // Reads the log until it has `text`; the whole log so far.
+  // Reads the log until it contains `text`; returns the log so far.
   std::string LogUntil(const std::string& text) {
     SteadyTime deadline = Now() + absl::Seconds(100);
     char buffer[4096];
@@ -87,7 +87,7 @@ class Daemon {
     return seen_;
   }
   void Signal(int signal) { kill(pid_, signal); }
-  // The exit code; minus the signal that ended it.
+  // Returns the exit code, or minus the signal that ended the process.
   int Wait() {
     int status = 0;
     waitpid(std::exchange(pid_, -1), &status, 0);
@@ -137,7 +137,7 @@ TEST_F(DaemonTest, ServesAndDrainsOnSigterm) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/s"));
 }
 
-TEST_F(DaemonTest, ADrainEndsAtItsTimeout) {
+TEST_F(DaemonTest, DrainEndsAtItsTimeout) {
   Daemon daemon({listen_, "--drain-timeout=100ms"}, {"STRIDE_FAKE_HOLD=1"});
   daemon.LogUntil("ready pid=");
   daemon.Signal(SIGTERM);
@@ -145,8 +145,8 @@ TEST_F(DaemonTest, ADrainEndsAtItsTimeout) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
-// Their time counts from the end of the drain, not from the end of what the drain might take.
-TEST_F(DaemonTest, WorkersThatTakeLongToEndDoNotDelayTheEnd) {
+// Their time limit counts from the end of the drain, not from the drain's own limit.
+TEST_F(DaemonTest, SlowWorkerExitDoesNotDelayShutdown) {
   Daemon daemon({listen_, "--drain-timeout=1h"}, {"STRIDE_FAKE_SLOW_WORKERS=1"});
   daemon.LogUntil("ready pid=");
   daemon.Signal(SIGTERM);
@@ -154,7 +154,7 @@ TEST_F(DaemonTest, WorkersThatTakeLongToEndDoNotDelayTheEnd) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
-TEST_F(DaemonTest, ASecondSignalEndsItAtOnce) {
+TEST_F(DaemonTest, SecondSignalEndsTheDaemonAtOnce) {
   Daemon daemon({listen_, "--drain-timeout=1h"}, {"STRIDE_FAKE_HOLD=1"});
   daemon.LogUntil("ready pid=");
   daemon.Signal(SIGTERM);
@@ -191,7 +191,7 @@ TEST_F(DaemonTest, EndsWithItsParent) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
-TEST_F(DaemonTest, MistakesEndItWithWords) {
+TEST_F(DaemonTest, MistakesEndTheDaemonWithAMessage) {
   Daemon typo({"--lisen=x"});
   typo.LogUntil("did you mean listen?");
   EXPECT_EQ(typo.Wait(), 2);
@@ -205,7 +205,7 @@ TEST_F(DaemonTest, MistakesEndItWithWords) {
   EXPECT_EQ(second.Wait(), 1);
 }
 
-TEST_F(DaemonTest, AStateFolderThatIsNotItsOwnIsNoStart) {
+TEST_F(DaemonTest, StateFolderOfAnotherUserPreventsStart) {
   namespace fs = std::filesystem;
   const std::string state = folder_ + "/state", elsewhere = folder_ + "/elsewhere";
   const auto expect_refused = [&](const std::string& words) {
@@ -230,15 +230,15 @@ TEST_F(DaemonTest, AStateFolderThatIsNotItsOwnIsNoStart) {
   EXPECT_TRUE(fs::exists(elsewhere + "/0000000000000001.content"));
 }
 
-// As one that is stopped, or whose threads wait for each other.
-TEST_F(DaemonTest, AStuckDaemonIsReplacedByItsHolder) {
+// Like a daemon that is stopped or deadlocked.
+TEST_F(DaemonTest, HungDaemonIsReplacedByItsHolder) {
   Daemon holder({listen_, "--supervise", "--hang-timeout=5s"}, {"STRIDE_FAKE_STUCK=1"});
   holder.LogUntil("it is killed");
   EXPECT_THAT(holder.LogUntil("was killed by signal 9; starting it again"),
               HasSubstr("the daemon has not answered a call to itself for 5s"));
 }
 
-TEST_F(DaemonTest, TellsTheServiceManager) {
+TEST_F(DaemonTest, NotifiesTheServiceManager) {
   std::string path = folder_ + "/notify";
   UniqueFd manager(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un name{};
@@ -263,7 +263,7 @@ TEST_F(DaemonTest, TellsTheServiceManager) {
   EXPECT_EQ(daemon.Wait(), 0);
 }
 
-TEST_F(DaemonTest, AStuckEngineStarvesTheWatchdogThoughTheFrontAnswers) {
+TEST_F(DaemonTest, HungEngineStopsWatchdogNotifications) {
   std::string path = folder_ + "/notify";
   UniqueFd manager(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un name{};

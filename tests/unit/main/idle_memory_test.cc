@@ -22,7 +22,7 @@ constexpr bool kOwnAllocator = true;
 constexpr bool kOwnAllocator = false;
 #endif
 
-// A hundred MiB of messages that were freed, but for a few among them.
+// A hundred MiB of freed messages, except for a few among them.
 std::vector<std::unique_ptr<char[]>> Messages() {
   std::vector<std::unique_ptr<char[]>> messages;
   for (int i = 0; i < 1000; ++i) {
@@ -50,14 +50,14 @@ class IdleMemoryTest : public ::testing::Test {
     malloc_trim(0);
     memory_.Look();
   }
-  // A busy process has a whole processor, also where the machine has no time for this test.
+  // A busy process uses a whole processor, even if the machine runs this test slowly.
   absl::Duration ProcessorTime() const { return is_busy_ ? Now() - begin_ : absl::ZeroDuration(); }
   const SteadyTime begin_ = Now();
   bool is_busy_ = true;
   IdleMemory memory_{[this] { return ProcessorTime(); }};
 };
 
-TEST_F(IdleMemoryTest, AProcessWithLittleToDoGivesItBackAtTheFirstLook) {
+TEST_F(IdleMemoryTest, IdleProcessReturnsMemoryAtFirstCheck) {
   is_busy_ = false;
   auto kept = Messages();
   memory_.Look();
@@ -65,7 +65,7 @@ TEST_F(IdleMemoryTest, AProcessWithLittleToDoGivesItBackAtTheFirstLook) {
   kept.clear();
 }
 
-TEST_F(IdleMemoryTest, ABusyProcessReturnsMemoryThatStaysFree) {
+TEST_F(IdleMemoryTest, BusyProcessReturnsMemoryThatStaysFree) {
   const int64_t before = ResidentBytes();
   auto kept = Messages();
   const int64_t loaded = ResidentBytes();
@@ -78,7 +78,7 @@ TEST_F(IdleMemoryTest, ABusyProcessReturnsMemoryThatStaysFree) {
   kept.clear();
 }
 
-TEST_F(IdleMemoryTest, ABusyProcessKeepsMemoryThatItReuses) {
+TEST_F(IdleMemoryTest, BusyProcessKeepsReusedMemory) {
   for (int i = 0; i < 4; ++i) {
     Messages().clear();
     std::vector<std::unique_ptr<char[]>> used;
@@ -92,8 +92,8 @@ TEST_F(IdleMemoryTest, ABusyProcessKeepsMemoryThatItReuses) {
   EXPECT_EQ(memory_.num_trims(), 0);
 }
 
-// Memory that a trim leaves is not worth another trim.
-TEST_F(IdleMemoryTest, MemoryThatCannotGoBackIsWalkedOnce) {
+// Memory that a trim did not return is not worth another trim.
+TEST_F(IdleMemoryTest, UnreturnableMemoryIsTrimmedOnce) {
   std::vector<std::unique_ptr<char[]>> kept;
   for (int i = 0; i < 300000; ++i) {
     kept.emplace_back(new char[400]);
@@ -108,7 +108,7 @@ TEST_F(IdleMemoryTest, MemoryThatCannotGoBackIsWalkedOnce) {
   EXPECT_EQ(memory_.num_trims(), 1);
 }
 
-TEST_F(IdleMemoryTest, LittleIsKept) {
+TEST_F(IdleMemoryTest, SmallAmountsAreKept) {
   is_busy_ = false;
   memory_.Look();
   EXPECT_EQ(memory_.num_trims(), 0);

@@ -14,7 +14,7 @@
 namespace stride {
 namespace {
 
-TEST(NotifierTest, SendsDatagramsToAnAbstractSocketAndHidesItFromChildren) {
+TEST(NotifierTest, SendsToAbstractSocketAndHidesItFromChildren) {
   std::string name = "stride-notify-test-" + std::to_string(getpid());
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -35,12 +35,12 @@ TEST(NotifierTest, SendsDatagramsToAnAbstractSocketAndHidesItFromChildren) {
   EXPECT_EQ(std::string(text, size), "READY=1");
 }
 
-TEST(NotifierTest, AWatchdogForAnotherProcessIsNotOurs) {
+TEST(NotifierTest, WatchdogOfAnotherProcessIsIgnored) {
   setenv("WATCHDOG_USEC", "30000000", 1);
   setenv("WATCHDOG_PID", "1", 1);
   Notifier notifier = Notifier::FromEnvironment();
   EXPECT_EQ(notifier.watchdog(), absl::InfiniteDuration());
-  notifier.Notify("READY=1");  // to nobody
+  notifier.Notify("READY=1");  // no receiver
 }
 
 }  // namespace

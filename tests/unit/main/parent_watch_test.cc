@@ -11,7 +11,7 @@
 namespace stride {
 namespace {
 
-TEST(ParentWatchTest, TellsTheEndOfAProcess) {
+TEST(ParentWatchTest, ReportsTheEndOfAProcess) {
   pid_t child = fork();
   if (child == 0) {
     pause();

@@ -34,7 +34,7 @@ class UsageWriterTest : public ::testing::Test {
     fs::remove_all(state_);
   }
 
-  // The next daemon on this folder, after an orderly end of the one before.
+  // The next daemon on this folder, after a clean end of the previous one.
   void Restart(std::vector<std::string> devices = {"cpu:0", "cpu:1"},
                absl::Duration interval = absl::Hours(1), size_t max_tenants = 100) {
     writer_.reset();
@@ -58,7 +58,7 @@ class UsageWriterTest : public ::testing::Test {
     accounts_->AddOperation(tenant, -1, false);
     accounts_->AddJob(tenant);
   }
-  // Counts alone.
+  // Only the counts.
   v1::Usage UsageOf(const TenantId& tenant) {
     v1::Usage usage = accounts_->Describe(tenant);
     usage.clear_time();
@@ -100,7 +100,7 @@ class UsageWriterTest : public ::testing::Test {
   std::unique_ptr<UsageWriter> writer_;
 };
 
-TEST_F(UsageWriterTest, CountsGoOnAfterARestart) {
+TEST_F(UsageWriterTest, CountsContinueAfterRestart) {
   Restart();
   Work(kA);
   accounts_->AddArrayBytes(kA, 1000, 0);
@@ -129,8 +129,8 @@ TEST_F(UsageWriterTest, CountsGoOnAfterARestart) {
   EXPECT_THAT(Log(), IsEmpty());
 }
 
-// A quota bounds what is in use now: that ends with the daemon.
-TEST_F(UsageWriterTest, QuotasInUseAreNotKept) {
+// A quota bounds current use, which ends with the daemon.
+TEST_F(UsageWriterTest, QuotaUseIsNotSaved) {
   Restart();
   Work(kA);
   accounts_->AddArrayBytes(kA, 1000, 500);
@@ -141,7 +141,7 @@ TEST_F(UsageWriterTest, QuotasInUseAreNotKept) {
   for (const v1::QuotaUsage& quota : usage.quotas()) EXPECT_EQ(quota.used(), 0) << quota.name();
 }
 
-TEST_F(UsageWriterTest, TenantsAndDevicesThatAreGoneKeepTheirCounts) {
+TEST_F(UsageWriterTest, RemovedTenantsAndDevicesKeepTheirCounts) {
   Restart({"gpu-old", "cpu:0"});
   Work(kA);
   Work(kB);
@@ -156,11 +156,11 @@ TEST_F(UsageWriterTest, TenantsAndDevicesThatAreGoneKeepTheirCounts) {
   EXPECT_EQ(UsageOf(kB).operations(), 2) << "no daemon between has seen it";
 }
 
-TEST_F(UsageWriterTest, ChangesAreWrittenWhileTheDaemonRuns) {
+TEST_F(UsageWriterTest, ChangesAreWrittenPeriodically) {
   Restart({"x", "y"}, absl::Milliseconds(1));
   Work(kA);
   AWAIT(fs::exists(path()));
-  // As after SIGKILL: the last write of the orderly end is undone.
+  // As after SIGKILL: the last write of the clean end is undone.
   fs::copy_file(path(), state_ + "/copy");
   writer_.reset();
   fs::rename(state_ + "/copy", path());
@@ -179,7 +179,7 @@ TEST_F(UsageWriterTest, NothingIsWrittenWithoutAChange) {
   EXPECT_EQ(fs::last_write_time(path()), written);
 }
 
-TEST_F(UsageWriterTest, ADamagedFileIsSetAsideAndCountsBeginAtZero) {
+TEST_F(UsageWriterTest, DamagedFileIsSetAside) {
   Restart();
   Work(kA);
   writer_.reset();
@@ -194,7 +194,7 @@ TEST_F(UsageWriterTest, ADamagedFileIsSetAsideAndCountsBeginAtZero) {
   EXPECT_EQ(UsageOf(kA).operations(), 2) << "and they go on from there";
 }
 
-TEST_F(UsageWriterTest, ALinkIsNotFollowedAndIsNoReasonNotToStart) {
+TEST_F(UsageWriterTest, LinkIsNotFollowedAndDoesNotPreventStart) {
   Restart();
   Work(kA);
   writer_.reset();
@@ -211,7 +211,7 @@ TEST_F(UsageWriterTest, ALinkIsNotFollowedAndIsNoReasonNotToStart) {
   EXPECT_EQ(fs::file_size(state_ + "/elsewhere"), size);
 }
 
-TEST_F(UsageWriterTest, CountsThatCannotBeAreDamage) {
+TEST_F(UsageWriterTest, ImpossibleCountsAreDamage) {
   using Usage = v1::Usage;
   const std::vector<void (*)(Usage*)> kWrong = {
       [](Usage* usage) { usage->set_operations(-1); },
@@ -238,7 +238,7 @@ TEST_F(UsageWriterTest, CountsThatCannotBeAreDamage) {
   }
 }
 
-TEST_F(UsageWriterTest, TheFileKeepsTheTenantsThatUsedSomethingLast) {
+TEST_F(UsageWriterTest, FileKeepsMostRecentlyActiveTenants) {
   recovery::UsageRecords records;
   for (const auto& [tenant, time] : {std::pair{"old", 10}, {"older", 5}, {"oldest", 1}}) {
     v1::Usage* usage = records.add_tenants();
@@ -258,7 +258,7 @@ TEST_F(UsageWriterTest, TheFileKeepsTheTenantsThatUsedSomethingLast) {
   EXPECT_EQ(UsageOf(TenantId{"oldest"}).jobs(), 0);
 }
 
-TEST_F(UsageWriterTest, AFailedWriteIsLoggedOnceAndTriedAgain) {
+TEST_F(UsageWriterTest, FailedWriteIsLoggedOnceAndRetried) {
   Restart({"x", "y"}, absl::Milliseconds(1));
   fs::create_directories(state_ + "/usage.tmp/x");
   Work(kA);
@@ -272,7 +272,7 @@ TEST_F(UsageWriterTest, AFailedWriteIsLoggedOnceAndTriedAgain) {
   EXPECT_EQ(UsageOf(kA).operations(), 4);
 }
 
-TEST_F(UsageWriterTest, ASecondDaemonOnTheFolderLeavesItAlone) {
+TEST_F(UsageWriterTest, SecondDaemonLeavesTheFileUnchanged) {
   Restart();
   Work(kA);
   session::TenantAccounts other;

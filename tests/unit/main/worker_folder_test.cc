@@ -38,14 +38,14 @@ class WorkerFolderTest : public ::testing::Test {
   std::filesystem::path root_;
 };
 
-TEST_F(WorkerFolderTest, InstalledWorkers_AreFoundInLibStride) {
+TEST_F(WorkerFolderTest, InstalledWorkersAreFoundInLibStride) {
   AddFile("lib/stride/stride-worker-cpu", 0755);
   auto found = Find();
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, (root_ / "lib/stride").string());
 }
 
-TEST_F(WorkerFolderTest, WorkersNextToTheDaemon_WinOverInstalledOnes) {
+TEST_F(WorkerFolderTest, WorkersNextToTheDaemonTakePrecedence) {
   AddFile("lib/stride/stride-worker-cpu", 0755);
   AddFile("bin/stride-worker-cpu", 0755);
   auto found = Find();
@@ -53,7 +53,7 @@ TEST_F(WorkerFolderTest, WorkersNextToTheDaemon_WinOverInstalledOnes) {
   EXPECT_EQ(*found, (root_ / "bin").string());
 }
 
-TEST_F(WorkerFolderTest, NoWorker_NamesEveryFolderSearched) {
+TEST_F(WorkerFolderTest, MissingWorkerNamesEveryFolderSearched) {
   AddFile("bin/stride-worker-cpu", 0644);  // no program
   AddFile("lib/stride/stride-compiler-cpu", 0755);
   const std::string message(Find().status().message());

@@ -30,7 +30,7 @@ TEST(HostTest, MalformedFilesAreAbsent) {
   }
 }
 
-TEST(HostTest, MemoryIsWhatIsNotAvailable) {
+TEST(HostTest, UsedMemoryIsTotalMinusAvailable) {
   auto memory =
       ParseMemory("MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    600 kB\n");
   ASSERT_TRUE(memory.has_value());
@@ -38,12 +38,12 @@ TEST(HostTest, MemoryIsWhatIsNotAvailable) {
   EXPECT_EQ(memory->used_bytes, 400 * 1024);
 }
 
-TEST(HostTest, UtilizationIsOfTheIntervalAlone) {
+TEST(HostTest, UtilizationCoversOnlyTheInterval) {
   EXPECT_DOUBLE_EQ(*Utilization({100, 1000}, {150, 1100}), 0.5);
   EXPECT_FALSE(Utilization({100, 1000}, {100, 1000}).has_value());
 }
 
-TEST(HostTest, TheHottestProcessorZoneCounts) {
+TEST(HostTest, HottestProcessorZoneIsReported) {
   std::string pattern = (std::filesystem::temp_directory_path() / "stride-host-XXXXXX").string();
   std::filesystem::path root = mkdtemp(pattern.data());
   auto zone = [&](const char* name, const char* type, const char* temperature) {

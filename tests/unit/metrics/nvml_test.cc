@@ -5,7 +5,7 @@
 namespace stride::metrics {
 namespace {
 
-TEST(NvmlTest, OpensOrSaysWhyNot) {
+TEST(NvmlTest, OpensOrReportsTheCause) {
   std::string reason;
   auto nvml = Nvml::Open(&reason);
   EXPECT_EQ(nvml == nullptr, !reason.empty()) << reason;
@@ -14,13 +14,13 @@ TEST(NvmlTest, OpensOrSaysWhyNot) {
   EXPECT_FALSE(reading.memory_total_bytes.has_value()) << "an unknown device has no readings";
 }
 
-TEST(NvmlTest, AKernelsOwnFaultsNeedNoReset) {
+TEST(NvmlTest, KernelFaultsNeedNoReset) {
   for (uint64_t xid : {13, 31, 43, 45, 68, 94, 109}) EXPECT_FALSE(NeedsReset(xid)) << xid;
   for (uint64_t xid : {48, 79, 95, 119}) EXPECT_TRUE(NeedsReset(xid)) << xid;
 }
 
-// Of a device that is not there nothing comes, and nobody waits for ever.
-TEST(NvmlTest, WithoutADeviceNoErrorsAreCollected) {
+// An absent device reports nothing, and the caller does not wait for ever.
+TEST(NvmlTest, NoErrorsAreCollectedWithoutADevice) {
   std::string reason;
   auto nvml = Nvml::Open(&reason);
   if (nvml == nullptr) GTEST_SKIP() << reason;

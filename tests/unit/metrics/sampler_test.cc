@@ -47,7 +47,7 @@ class SamplerTest : public ::testing::Test {
   std::filesystem::path root_;
 };
 
-TEST_F(SamplerTest, GpuReadingsAreMatchedByUuidAndAbsentOnesStayAbsent) {
+TEST_F(SamplerTest, GpuReadingsAreMatchedByUuid) {
   Sources sources = TwoDevices();
   std::string asked;
   sources.nvml = [&](const std::string& uuid) {
@@ -70,7 +70,7 @@ TEST_F(SamplerTest, GpuReadingsAreMatchedByUuidAndAbsentOnesStayAbsent) {
   EXPECT_GT(samples[0].time().seconds(), 0);
 }
 
-TEST_F(SamplerTest, CpuUtilizationIsOfEachWatchsOwnInterval) {
+TEST_F(SamplerTest, CpuUtilizationCoversTheIntervalOfEachWatch) {
   Sampler sampler(TwoDevices(), Host(root_));
   auto watch = sampler.NewWatch();
   EXPECT_FALSE(watch->Sample()[1].has_utilization_ratio()) << "no time has passed since the start";

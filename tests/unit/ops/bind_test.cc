@@ -37,11 +37,11 @@ TEST(BindTest, SlotsBecomeLocations) {
   EXPECT_EQ(task.elementwise().inputs(0).offset(), 100u);
   EXPECT_EQ(task.elementwise().inputs(1).arena(), 6u);
   EXPECT_EQ(task.elementwise().inputs(1).offset(), 208u);
-  // Of a slot that is not there.
+  // A slot that does not exist.
   EXPECT_EQ(task.elementwise().outputs(0).arena(), UINT64_MAX);
 }
 
-TEST(RebinderTest, BindsAgainAsIfForTheFirstTime) {
+TEST(RebinderTest, RebindEqualsFirstBind) {
   Rebinder rebinder;
   rebinder.Use(Sum());
   const std::vector<Location> first = {{5, 100}, {6, 200}, {5, 300}};
@@ -51,7 +51,7 @@ TEST(RebinderTest, BindsAgainAsIfForTheFirstTime) {
   EXPECT_EQ(rebinder.Bind(first)->SerializeAsString(), Bound(Sum(), first));
 }
 
-TEST(RebinderTest, NothingStaysOfThePlanBefore) {
+TEST(RebinderTest, RebindKeepsNothingOfThePreviousPlan) {
   Rebinder rebinder;
   rebinder.Use(Sum());
   const std::vector<Location> slots = {{5, 100}, {6, 200}, {5, 300}};

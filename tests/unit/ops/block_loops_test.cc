@@ -13,7 +13,7 @@ bool PlanRunsByBlocks(const Plan& plan) {
          RunsByBlocks(plan.code->elementwise().program());
 }
 
-// Every row, over every pair of types that NumPy has a loop for: casts included.
+// Every ufunc over every pair of types that NumPy has a loop for, with casts.
 TEST(BlockLoopsTest, EveryUfuncOfEveryTypeRunsByBlocks) {
   int count = 0;
   for (const OpRow& row : OpTable()) {
@@ -62,14 +62,14 @@ TEST(BlockLoopsTest, RandomNumbersRunByBlocks) {
         if (kind == 2) random->mutable_normal()->set_mean(3);
         if (kind == 3) random->mutable_integers()->mutable_high()->set_int_value(6);
         auto plan = PlanOperation(operation, {}, {});
-        if (!plan.ok()) continue;  // no such distribution of this type
+        if (!plan.ok()) continue;  // this type has no such distribution
         EXPECT_TRUE(PlanRunsByBlocks(*plan)) << operation.DebugString();
       }
     }
   }
 }
 
-TEST(BlockLoopsTest, ACallOfAClientsFunctionDoesNotRunByBlocks) {
+TEST(BlockLoopsTest, ClientFunctionsDoNotRunByBlocks) {
   wire::Program program;
   program.add_instructions()->set_kind(wire::Instruction::KIND_CALL);
   EXPECT_FALSE(RunsByBlocks(program));

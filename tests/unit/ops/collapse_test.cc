@@ -27,7 +27,7 @@ TEST(Collapse, TransposedAgainstEachOtherFollowsTheOutput) {
   EXPECT_EQ(AccessOf(loop, 1, 4), wire::Layout::ACCESS_CONTIGUOUS);
 }
 
-TEST(Collapse, BroadcastKeepsWhatItMust) {
+TEST(Collapse, BroadcastKeepsRepeatedAxes) {
   // (4, 5) + (5,): the row repeats.
   Loop loop = Collapse({{4, 5}, {{40, 8}, {0, 8}, {40, 8}}}, AxisOrder::kLocality);
   EXPECT_EQ(loop.extents, (Extents{4, 5}));
@@ -45,7 +45,7 @@ TEST(Collapse, ReversedAxesMergeToo) {
   EXPECT_EQ(AccessOf(loop, 0, 8), wire::Layout::ACCESS_STRIDED);
 }
 
-TEST(Collapse, OneElementAndNone) {
+TEST(Collapse, SingleElementAndEmptyArrays) {
   Loop loop = Collapse({{1, 1}, {{99, 7}, {8, 8}}}, AxisOrder::kLocality);
   EXPECT_EQ(loop.extents, Extents{1});
   EXPECT_EQ(AccessOf(loop, 0, 4), wire::Layout::ACCESS_CONTIGUOUS);
@@ -55,7 +55,7 @@ TEST(Collapse, OneElementAndNone) {
   EXPECT_EQ(Collapse({{}, {{}}}, AxisOrder::kLocality).extents, Extents{1});
 }
 
-TEST(Collapse, WideIndicesAreNoticed) {
+TEST(Collapse, LargeArraysNeedWideIndices) {
   EXPECT_TRUE(Fits32Bits({{1 << 20}, {{8}}}));
   EXPECT_FALSE(Fits32Bits({{1 << 28}, {{8}}}));
   EXPECT_FALSE(Fits32Bits({{2}, {{-(int64_t{1} << 33)}}}));

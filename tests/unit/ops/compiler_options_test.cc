@@ -13,7 +13,7 @@ absl::Status CheckOne(const std::string& option) {
   return CheckCompilerOptions(options, "source.options");
 }
 
-TEST(CompilerOptionsTest, TakesTheDocumentedOnes) {
+TEST(CompilerOptionsTest, AcceptsDocumentedOptions) {
   for (const char* option : {"-DA", "-DA=1", "-DA=a b/c\"d\"", "-D_x9=", "-UA", "-std=c++17",
                              "--std=c++20", "--use_fast_math", "-use_fast_math", "--fmad=false",
                              "-O0", "-O3", "--maxrregcount=32", "-lineinfo"}) {
@@ -21,7 +21,7 @@ TEST(CompilerOptionsTest, TakesTheDocumentedOnes) {
   }
 }
 
-TEST(CompilerOptionsTest, RefusesWhateverNamesAFileOrIsUnknown) {
+TEST(CompilerOptionsTest, RefusesFilesAndUnknownOptions) {
   for (const char* option : {"",
                              "-",
                              "-I/etc",
@@ -68,7 +68,7 @@ TEST(CompilerOptionsTest, RefusesWhateverNamesAFileOrIsUnknown) {
   EXPECT_FALSE(CheckOne("-DA=" + std::string(600, 'x')).ok());
 }
 
-TEST(CompilerOptionsTest, CountsThem) {
+TEST(CompilerOptionsTest, NumberOfOptionsIsBounded) {
   google::protobuf::RepeatedPtrField<std::string> options;
   for (int i = 0; i < 65; ++i) *options.Add() = "-DA";
   EXPECT_EQ(ReasonOf(CheckCompilerOptions(options, "o")), v1::ERROR_REASON_SIZE_LIMIT);

@@ -39,7 +39,7 @@ std::string Parsed(const std::string& text) {
   return Prefix(*tree, static_cast<int>(tree->size()) - 1);
 }
 
-TEST(ExpressionParser, BindsAsPythonDoes) {
+TEST(ExpressionParser, PrecedenceFollowsPython) {
   EXPECT_EQ(Parsed("a + b * c"), "add(a multiply(b c))");
   EXPECT_EQ(Parsed("-a ** b"), "negative(power(a b))");
   EXPECT_EQ(Parsed("a ** -b ** c"), "power(a negative(power(b c)))");
@@ -52,7 +52,7 @@ TEST(ExpressionParser, BindsAsPythonDoes) {
   EXPECT_EQ(Parsed("1e3 + .5 + 0x1F + 2j + 1.e-2"), "add(add(add(add(# #) #) #) #)");
 }
 
-TEST(ExpressionParser, TellsWhereItStopped) {
+TEST(ExpressionParser, ErrorReportsPosition) {
   EXPECT_THAT(Parsed("a + "), HasSubstr("ends too soon; at byte 4"));
   EXPECT_THAT(Parsed("a + * b"), HasSubstr("unexpected `*` at byte 4"));
   EXPECT_THAT(Parsed("(a"), HasSubstr("at byte 2"));
@@ -66,7 +66,7 @@ TEST(ExpressionParser, TellsWhereItStopped) {
   EXPECT_THAT(Parsed(std::string("a + \x01", 5)), HasSubstr("unexpected byte at byte 4"));
 }
 
-TEST(ExpressionParser, IsBounded) {
+TEST(ExpressionParser, SizeAndDepthAreBounded) {
   EXPECT_EQ(ReasonOf(ParseExpression(std::string(200000, '(')).status()),
             v1::ERROR_REASON_SIZE_LIMIT);
   EXPECT_EQ(ReasonOf(ParseExpression(std::string(60000, '(')).status()),
@@ -80,7 +80,7 @@ TEST(ExpressionParser, IsBounded) {
   EXPECT_EQ(ReasonOf(ParseExpression(sums).status()), v1::ERROR_REASON_SIZE_LIMIT);
 }
 
-TEST(Fold, IsPythons) {
+TEST(Fold, FoldingFollowsPython) {
   auto fold = [](const char* op, int64_t a, int64_t b) {
     return Fold(op, {Integer{a}, Integer{b}});
   };
@@ -117,7 +117,7 @@ TEST(Expression, ConstantsAreLaunchScalarsSoThatCodeIsShared) {
   EXPECT_EQ(one->outputs[0].dtype, DType::kFloat32);
 }
 
-TEST(Expression, TypesAsNumPy) {
+TEST(Expression, TypesFollowNumPy) {
   EXPECT_EQ(PlanText("2 * x", DType::kInt8)->outputs[0].dtype, DType::kInt8);
   EXPECT_EQ(PlanText("2 * pi * x", DType::kFloat16)->outputs[0].dtype, DType::kFloat16);
   EXPECT_EQ(PlanText("x / 2", DType::kInt8)->outputs[0].dtype, DType::kFloat64);
@@ -130,7 +130,7 @@ TEST(Expression, TypesAsNumPy) {
   EXPECT_EQ(ReasonOf(PlanText("x & y").status()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
 }
 
-TEST(Expression, NamesWhatIsUnknown) {
+TEST(Expression, ErrorsNameUnknownNames) {
   EXPECT_THAT(MessageOf(PlanText("cosin(x)").status()), HasSubstr("did you mean cos?"));
   EXPECT_EQ(ReasonOf(PlanText("cosin(x)").status()), v1::ERROR_REASON_UNKNOWN_FUNCTION);
   EXPECT_THAT(MessageOf(PlanText("x + z").status()), HasSubstr("no input has this name"));

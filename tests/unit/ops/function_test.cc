@@ -1,4 +1,4 @@
-// Clients' functions: what is read, refused with its field, typed and planned.
+// Client functions: read, refused with the field, typed and planned.
 
 #include <google/protobuf/text_format.h>
 
@@ -152,14 +152,14 @@ TEST(ReadFunction, RefusesWithTheField) {
   }
 }
 
-TEST(ReadFunction, NamesThatAreTakenStayTaken) {
+TEST(ReadFunction, TakenNamesAreRefused) {
   for (const char* id : {"add", "abs", "divmod", "matmul", "pi", "True", "", "9a", "a-b"}) {
     EXPECT_EQ(FieldOf(CheckFunctionId(id, "function_id")), "function_id") << id;
   }
   EXPECT_TRUE(CheckFunctionId("my_add", "function_id").ok());
 }
 
-TEST(PlanFunction, TheFirstSafeLoopIsTaken) {
+TEST(PlanFunction, FirstSafeLoopIsChosen) {
   Table table;
   ASSERT_TRUE(table.Add("mix", kMix).ok());
   const std::string call = "ufunc { function: 'mix' inputs {} inputs {} }";
@@ -173,7 +173,7 @@ TEST(PlanFunction, TheFirstSafeLoopIsTaken) {
       Refusal(table, call, {Array(DType::kComplex64, {4}), Array(DType::kFloat32, {4})});
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DATA_TYPE_MISMATCH) << status;
   EXPECT_EQ(FieldOf(status), "ufunc.inputs");
-  // A number without a type goes along with the array.
+  // A number without a type adopts the array's.
   EXPECT_EQ(
       Good(table, "ufunc { function: 'mix' inputs {} inputs { scalar { float_value: 0.5 } } }",
            {Array(DType::kFloat32, {4}), std::nullopt})
@@ -194,13 +194,13 @@ TEST(PlanFunction, TheFirstSafeLoopIsTaken) {
   EXPECT_EQ(ReasonOf(Refusal(table, "ufunc { function: 'mix' inputs {} }",
                              {Array(DType::kFloat64, {4})})),
             v1::ERROR_REASON_ARGUMENT_COUNT);
-  // Others' functions are no functions.
+  // Functions of other tenants are unknown.
   EXPECT_EQ(
       ReasonOf(Refusal(Table(), call, {Array(DType::kFloat32, {4}), Array(DType::kFloat32, {4})})),
       v1::ERROR_REASON_UNKNOWN_FUNCTION);
 }
 
-TEST(PlanFunction, ALargeExpressionOfFunctionsIsRefusedBeforeItGrows) {
+TEST(PlanFunction, LargeFunctionExpressionIsRefusedEarly) {
   Table table;
   std::string body, call = "x";
   for (int i = 0; i < 40; ++i) body += (i ? "+cos(x*" : "cos(x*") + std::to_string(i + 2) + ")";
@@ -214,7 +214,7 @@ TEST(PlanFunction, ALargeExpressionOfFunctionsIsRefusedBeforeItGrows) {
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_SIZE_LIMIT) << status;
 }
 
-TEST(PlanFunction, ReducesInOrderUnlessItIsAssociative) {
+TEST(PlanFunction, ReducesInOrderUnlessAssociative) {
   Table table;
   ASSERT_TRUE(table.Add("mix", kMix).ok());
   const std::string call = "reduction { function_name: 'mix' input {} axes: 1 }";
@@ -257,7 +257,7 @@ constexpr char kProduct[] =
     "source: "
     "'x' entry: 'f' } }";
 
-TEST(PlanGufunc, CoresAndLoops) {
+TEST(PlanGufunc, CoreAndLoopDimensions) {
   Table table;
   ASSERT_TRUE(table.Add("product", kProduct).ok());
   const std::string call = "gufunc { function: 'product' inputs {} inputs {} }";
@@ -278,14 +278,14 @@ TEST(PlanGufunc, CoresAndLoops) {
   EXPECT_EQ(refused({2, 1}, {3, 5}), "gufunc.inputs[1]") << "cores do not broadcast";
   EXPECT_EQ(refused({}, {3, 5}), "gufunc.inputs[0]");
   EXPECT_EQ(refused({2, 2, 3}, {3, 3, 5}), "gufunc.inputs");
-  // Other types come as copies.
+  // Operands of other types are copied.
   const Plan converted = Good(table, call, {Array(DType::kFloat32, {3}), Array(DType::kInt8, {3})});
   EXPECT_EQ(converted.converted_inputs,
             (std::vector<std::optional<DType>>{std::nullopt, DType::kFloat32}));
   EXPECT_EQ(converted.zeroed_outputs, (std::vector<int>{0}));
 }
 
-TEST(PlanGufunc, AxesInAnyPlace) {
+TEST(PlanGufunc, CoreAxesAtAnyPosition) {
   Table table;
   ASSERT_TRUE(table.Add("product", kProduct).ok());
   const Input a = Array(DType::kFloat32, {2, 5, 3}), b = Array(DType::kFloat32, {4, 3, 5});
@@ -329,7 +329,7 @@ TEST(PlanGufunc, AxesInAnyPlace) {
   EXPECT_EQ(FieldOf(Refusal(table, dot + "axis: 0 axes {} axes {} }", {a, a})), "gufunc.axis");
 }
 
-TEST(PlanGufunc, BuiltInOnes) {
+TEST(PlanGufunc, BuiltInGufuncs) {
   const Table none;
   auto call = [](const char* name) {
     return std::string("gufunc { function: '") + name + "' inputs {} inputs {} }";
@@ -348,13 +348,13 @@ TEST(PlanGufunc, BuiltInOnes) {
   EXPECT_EQ(ReasonOf(Refusal(none, call("matvex"), {m, v})), v1::ERROR_REASON_UNKNOWN_FUNCTION);
 }
 
-TEST(TrialCodes, OneForEachLoopThatHoldsText) {
+TEST(TrialCodes, OneCodePerLoopWithText) {
   Table table;
   ASSERT_TRUE(table.Add("mix", kMix).ok());
   auto codes = TrialCodes(*table.Find("mix"));
   ASSERT_TRUE(codes.ok()) << codes.status();
   ASSERT_EQ(codes->size(), 2u);
-  // As a use of it has.
+  // The code equals that of a use.
   const Plan plan = Good(table, "ufunc { function: 'mix' inputs {} inputs {} }",
                          {Array(DType::kFloat64, {99}), Array(DType::kFloat64, {99})});
   EXPECT_EQ((*codes)[1].SerializeAsString(), plan.code->SerializeAsString());
@@ -365,7 +365,7 @@ TEST(TrialCodes, OneForEachLoopThatHoldsText) {
   EXPECT_TRUE(TrialCodes(*table.Find("twice"))->empty());
 }
 
-TEST(PlanMethods, RefuseWithTheField) {
+TEST(PlanMethods, MethodsRefuseWithTheField) {
   const Table none;
   const Input x = Array(DType::kFloat32, {3, 4}), i = Array(DType::kInt32, {2});
   EXPECT_EQ(

@@ -57,7 +57,7 @@ class KernelArguments : public ::testing::Test {
     kernel_.set_parameters_known(true);
   }
   absl::Status Bind() { return BindKernelArguments(launch_, inputs_, kernel_, &task_); }
-  // One scalar for one parameter: its bytes, or the reason of the refusal.
+  // One scalar for one parameter: returns its bytes, or the reason of the refusal.
   std::string Scalar(const Parameter& parameter, const v1::Scalar& scalar) {
     launch_.clear_arguments();
     kernel_.clear_parameters();
@@ -80,7 +80,7 @@ class KernelArguments : public ::testing::Test {
 
 constexpr char kMismatch[] = "ERROR_REASON_DATA_TYPE_MISMATCH";
 
-TEST_F(KernelArguments, WrongArrayTypeSaysWhatToDo) {
+TEST_F(KernelArguments, WrongArrayTypeSuggestsTheFix) {
   inputs_ = {testing::Array(DType::kInt64, {100})};
   launch_.add_arguments()->mutable_array()->set_handle(1);
   *kernel_.add_parameters() = Pointer("const int*", DType::kInt32, true);
@@ -114,7 +114,7 @@ TEST_F(KernelArguments, ArraysGetSlots) {
   EXPECT_THAT(WrittenOperands(launch_, kernel_), ElementsAre(0, 1));
 }
 
-TEST_F(KernelArguments, ScalarsAreConvertedIfNothingIsLost) {
+TEST_F(KernelArguments, ScalarsAreConvertedWithoutLoss) {
   Parameter i32 = ByValue(Parameter::KIND_INTEGER, "int", 4);
   Parameter u8 = ByValue(Parameter::KIND_INTEGER, "unsigned char", 1, false);
   Parameter i64 = ByValue(Parameter::KIND_INTEGER, "long", 8);
@@ -281,7 +281,7 @@ TEST(PlanKernel, ChecksTextures) {
   EXPECT_EQ(ReasonOf(plan(DType::kFloat32, {1, 2, 3, 4}, none)), v1::ERROR_REASON_INVALID_FIELD);
   EXPECT_EQ(ReasonOf(plan(DType::kFloat32, {}, none)), v1::ERROR_REASON_INVALID_FIELD);
   struct Case {
-    const char* field;  // that the error names; nullptr: there is none
+    const char* field;  // named by the error; nullptr if none
     DType dtype;
     Change change;
   };
@@ -337,7 +337,7 @@ TEST(PlanKernel, ChecksTextures) {
   }
 }
 
-TEST_F(KernelArguments, GlobalsAreCheckedAgainstTheModule) {
+TEST_F(KernelArguments, GlobalsAreCheckedAgainstModule) {
   wire::ModuleDescription module;
   auto* table = module.add_globals();
   table->set_name("table");
@@ -374,7 +374,7 @@ TEST_F(KernelArguments, GlobalsAreCheckedAgainstTheModule) {
   global->set_raw(std::string(17, 'x'));
   EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_SIZE_MISMATCH);
 
-  global->set_name("opaque");  // of unknown size and type: the device checks
+  global->set_name("opaque");  // unknown size and type: the device checks them
   EXPECT_TRUE(bind().ok()) << bind();
   *global->mutable_scalar() = Int(3);
   EXPECT_EQ(ReasonOf(bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);

@@ -61,12 +61,12 @@ TEST(PlanLinalg, SolveBroadcastsBatches) {
             (Extents{2, 3, 4, 5}));
   const Plan vector = Good(solve, {square, Array(DType::kFloat64, {4})});
   EXPECT_EQ(vector.outputs[0].shape, (Extents{2, 1, 4}));
-  // The one vector is seen by every matrix.
+  // Every matrix uses the same vector.
   const auto& strides = vector.task.linalg().inputs(1).strides();
   EXPECT_EQ(Extents(strides.begin(), strides.end()), (Extents{0, 0, 8, 0}));
 }
 
-TEST(PlanLinalg, ConvertsWhatTheLibraryDoesNotTake) {
+TEST(PlanLinalg, ConvertsUnsupportedTypes) {
   const Plan integers =
       Good(LinalgOf(Function::FUNCTION_INVERSE, 1, 1), {Array(DType::kInt8, {2, 2})});
   EXPECT_EQ(integers.outputs[0].dtype, DType::kFloat64);
@@ -112,7 +112,7 @@ TEST(PlanLinalg, RefusesWithTheField) {
                 v1::ERROR_REASON_SHAPE_MISMATCH, "linalg.operands[1]");
 }
 
-TEST(PlanLinalg, MatricesOfTooManyRowsAreRefused) {
+TEST(PlanLinalg, OversizedMatricesAreRefused) {
   ArrayInfo rows = Contiguous(DType::kFloat32, {int64_t{1} << 31, 1});
   v1::Operation values = LinalgOf(Function::FUNCTION_SVD, 1, 1);
   values.mutable_linalg()->set_values_only(true);

@@ -1,6 +1,6 @@
-// Pieces of an operation do what the whole does: each is walked as a device walks it, with the
-// addresses of elements in place of values, and all together must bring every input element to
-// where the whole launch brings it.
+// The pieces of an operation do the work of the whole. Each piece is walked like a device does,
+// with element addresses as values. Together they must map every input element to the same output
+// as the whole launch.
 #include "server/ops/pieces.h"
 
 #include <algorithm>
@@ -21,11 +21,11 @@ using ::testing::HasSubstr;
 using testing::UfuncOf;
 
 constexpr int64_t kKiB = 1024;
-using Value = std::vector<int64_t>;  // what an element was made from: addresses of input elements
+using Value = std::vector<int64_t>;  // addresses of the input elements of an element
 using Load = std::function<Value(int slot, int64_t address)>;
 using Memory = std::map<int64_t, Value>;  // by address
 
-// Calls `visit(index, offsets of each operand)` for all of the loop.
+// Calls `visit(index, offsets of each operand)` for each iteration of the loop.
 void Walk(const std::vector<int64_t>& extents, const std::vector<std::vector<int64_t>>& strides,
           const std::function<void(int64_t, const std::vector<int64_t>&)>& visit) {
   int64_t count = 1;
@@ -122,7 +122,7 @@ Memory RunTask(const Plan& plan, bool of_piece, const Load& load) {
   return out;
 }
 
-// The address in the whole buffer of each byte of a piece's.
+// The address in the whole buffer of each byte of a piece.
 std::vector<int64_t> Addresses(const Region& region) {
   std::vector<int64_t> addresses;
   Walk(region.extents, {region.strides}, [&](int64_t, const std::vector<int64_t>& at) {
@@ -137,7 +137,7 @@ struct Outcome {
   int num_keeping_rest = 0;
 };
 
-// Cuts it and holds all pieces together against the whole.
+// Cuts the operation and compares all pieces with the whole.
 Outcome Check(const v1::Operation& operation, const std::vector<Input>& inputs, int64_t max_bytes,
               const std::vector<Input>& existing = {}) {
   Outcome outcome;
@@ -215,7 +215,7 @@ Input Transposed(DType dtype, int64_t rows, int64_t columns) {
   return ArrayInfo{dtype, {rows, columns}, {item, rows * item}, 0};
 }
 
-TEST(Pieces, ALoopIsCutEvenlyWhateverItsShape) {
+TEST(Pieces, LoopsOfAnyShapeAreCutEvenly) {
   for (const std::vector<int64_t>& shape :
        {std::vector<int64_t>{10007}, {1, 10007}, {3, 4001}, {100, 3, 37}, {2, 2, 2, 1111}}) {
     Input x = Array(DType::kFloat32, shape);
@@ -226,13 +226,13 @@ TEST(Pieces, ALoopIsCutEvenlyWhateverItsShape) {
   }
 }
 
-TEST(Pieces, WhatFitsIsOnePiece) {
+TEST(Pieces, SmallOperationIsOnePiece) {
   Input x = Array(DType::kFloat64, {10, 10});
   EXPECT_EQ(Check(UfuncOf("sin", 1), {x}, 1600).num_pieces, 1);
   EXPECT_EQ(Check(ReduceOf(v1::Reduction::FUNCTION_SUM), {x}, 1600).num_pieces, 1);
 }
 
-TEST(Pieces, NothingAtAll) {
+TEST(Pieces, EmptyOperationHasNoPieces) {
   EXPECT_EQ(Check(UfuncOf("sin", 1), {Array(DType::kFloat64, {0, 5})}, 100).num_pieces, 0);
   EXPECT_EQ(Check(ReduceOf(v1::Reduction::FUNCTION_SUM, {0}), {Array(DType::kFloat64, {0, 5})}, 100)
                 .num_pieces,
@@ -242,7 +242,7 @@ TEST(Pieces, NothingAtAll) {
             0);
 }
 
-TEST(Pieces, OneElementIsNotCut) {
+TEST(Pieces, SingleElementIsNotCut) {
   EXPECT_TRUE(absl::IsUnimplemented(Refusal(UfuncOf("sin", 1), {Array(DType::kFloat64, {1})}, 15)));
 }
 
@@ -254,7 +254,7 @@ TEST(Pieces, DtypesOfAllSizes) {
   }
 }
 
-TEST(Pieces, WhatIsBroadcastComesWhole) {
+TEST(Pieces, BroadcastOperandsStayWhole) {
   Input row = Array(DType::kFloat32, {1000}), x = Array(DType::kFloat32, {40, 1000});
   auto plan = PlanOperation(UfuncOf("add", 2), {x, row}, {});
   auto pieces = Pieces::Cut(*plan, 2, 30 * kKiB);
@@ -265,7 +265,7 @@ TEST(Pieces, WhatIsBroadcastComesWhole) {
   Check(UfuncOf("add", 2), {x, row}, 30 * kKiB);
   Check(UfuncOf("add", 2), {x, Array(DType::kFloat32, {40, 1})}, 30 * kKiB);
   Check(UfuncOf("add", 2), {Array(DType::kFloat32, {1, 1}), x}, 30 * kKiB);
-  // Too large to be in every piece: it is cut along the other axis.
+  // Too large for every piece: cut along the other axis.
   Check(UfuncOf("add", 2), {x, row}, 5 * kKiB);
   Check(UfuncOf("where", 3), {Array(DType::kBool, {40, 1}), x, row}, 9 * kKiB);
 }
@@ -282,7 +282,7 @@ TEST(Pieces, ViewsOfAllKinds) {
     Check(UfuncOf("add", 2), {view, x}, 9 * kKiB);
   }
   Check(UfuncOf("negative", 1), {Transposed(DType::kFloat32, 60, 128)}, 9 * kKiB);
-  // Rows of one are columns of the other; a few elements of many.
+  // Rows of one are columns of the other; few elements of a large array.
   Check(UfuncOf("add", 2), {x, Transposed(DType::kFloat32, 60, 128)}, 9 * kKiB);
   Check(UfuncOf("add", 2), {x, Transposed(DType::kFloat32, 60, 128)}, kKiB);
   Check(UfuncOf("negative", 1), {ArrayInfo{DType::kInt8, {5000}, {100}, 7}}, kKiB);
@@ -292,13 +292,13 @@ TEST(Pieces, IntoAnExistingView) {
   Input x = Array(DType::kFloat32, {60, 128});
   Input out = ArrayInfo{DType::kFloat32, {60, 128}, {-512, 4}, 59 * 512};
   EXPECT_EQ(Check(UfuncOf("negative", 1), {x}, 9 * kKiB, {out}).num_keeping_rest, 0);
-  // What lies between its elements stays.
+  // Memory between its elements is unchanged.
   Input gaps = ArrayInfo{DType::kFloat32, {60, 128}, {1024, 8}, 4};
   auto outcome = Check(UfuncOf("negative", 1), {x}, 9 * kKiB, {gaps});
   EXPECT_EQ(outcome.num_keeping_rest, outcome.num_pieces);
 }
 
-TEST(Pieces, ElementsKnowTheirPlace) {
+TEST(Pieces, ElementIndicesArePreserved) {
   for (const char* what : {"range", "space"}) {
     v1::Operation operation;
     operation.add_outputs()->set_handle(1);
@@ -353,7 +353,7 @@ TEST(Pieces, ReductionsAlongEachAxis) {
   }
 }
 
-TEST(Pieces, PartialResultsKeepTheAccumulatorsType) {
+TEST(Pieces, PartialResultsHaveTheAccumulatorType) {
   auto plan =
       PlanOperation(ReduceOf(v1::Reduction::FUNCTION_MEAN), {Array(DType::kFloat16, {9999})}, {});
   auto pieces = Pieces::Cut(*plan, 1, 5000);
@@ -391,19 +391,19 @@ TEST(Pieces, ReductionsOfViewsAndWithinOneRow) {
         50 * kKiB);
   Check(ReduceOf(v1::Reduction::FUNCTION_SUM),
         {ArrayInfo{DType::kFloat32, {200, 300}, {2400, -8}, 2392}}, 50 * kKiB);
-  // A single row is too much.
+  // A single row is too large.
   auto rows = Check(ReduceOf(v1::Reduction::FUNCTION_SUM, {1}), {Array(DType::kFloat32, {3, 9000})},
                     10 * kKiB);
   EXPECT_EQ(rows.num_partials, 12);
   EXPECT_EQ(rows.num_pieces, 15);
-  // Few long rows are added up column by column, without partial results.
+  // Few long rows are summed column by column, without partial results.
   EXPECT_EQ(Check(ReduceOf(v1::Reduction::FUNCTION_SUM, {0}), {Array(DType::kFloat32, {3, 9000})},
                   10 * kKiB)
                 .num_partials,
             0);
 }
 
-TEST(Pieces, WhatIsNotCutSaysSo) {
+TEST(Pieces, UnsplittableOperationsAreUnimplemented) {
   Input x = Array(DType::kFloat64, {200, 300});
   for (v1::Reduction::Function arg :
        {v1::Reduction::FUNCTION_ARGMIN, v1::Reduction::FUNCTION_ARGMAX}) {
@@ -421,7 +421,7 @@ TEST(Pieces, WhatIsNotCutSaysSo) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("matrix product"));
 }
 
-TEST(Pieces, ExpressionsShareOneCode) {
+TEST(Pieces, PiecesOfExpressionsShareCode) {
   Input x = Array(DType::kFloat64, {64, 1000});
   auto plan = PlanOperation(ExpressionOf("cos(x)**2 + sin(x)**2", {"x"}), {x}, {});
   auto pieces = Pieces::Cut(*plan, 1, 80000);

@@ -55,7 +55,7 @@ TEST(PlanUfunc, CodeDoesNotDependOnSizes) {
   EXPECT_EQ(a->code->SerializeAsString(), b->code->SerializeAsString());
 }
 
-TEST(PlanUfunc, TwoOutputsAreOneLoop) {
+TEST(PlanUfunc, TwoOutputsShareOneLoop) {
   v1::Operation operation = UfuncOf("frexp", 1);
   EXPECT_THAT(
       std::string(PlanOperation(operation, {Array(DType::kFloat32, {3})}, {}).status().message()),
@@ -78,7 +78,7 @@ TEST(PlanUfunc, TwoOutputsAreOneLoop) {
   EXPECT_EQ(testing::FieldOf(status), "outputs[1]");
 }
 
-TEST(PlanUfunc, CastingBoundsWhatIsCast) {
+TEST(PlanUfunc, CastingLimitsConversions) {
   v1::Operation operation = UfuncOf("add", 2);
   const std::vector<Input> floats = {Array(DType::kFloat64, {3}), Array(DType::kFloat32, {3})};
   auto with = [&](v1::Casting casting, v1::DataType type, const Input& existing = {}) {
@@ -103,7 +103,7 @@ TEST(PlanUfunc, CastingBoundsWhatIsCast) {
             v1::ERROR_REASON_INVALID_FIELD);
 }
 
-TEST(PlanUfunc, WhereReadsTheOutputItKeeps) {
+TEST(PlanUfunc, WhereReadsTheKeptOutput) {
   v1::Operation operation = UfuncOf("add", 2);
   operation.mutable_ufunc()->mutable_where()->set_handle(7);
   std::vector<Input> inputs = {Array(DType::kFloat32, {3}), Array(DType::kFloat32, {3}),
@@ -152,7 +152,7 @@ TEST(PlanUfunc, ExistingOutputs) {
   EXPECT_FALSE(PlanOperation(UfuncOf("sin", 1), {x}, {Input(repeated)}).ok());
 }
 
-TEST(PlanReduction, AccumulatesAsNumPy) {
+TEST(PlanReduction, AccumulatorTypesFollowNumPy) {
   auto dtype = [](v1::Reduction::Function f, DType d) {
     auto plan = PlanOperation(ReduceOf(f), {Array(d, {4})}, {});
     return plan.ok() ? plan->outputs[0].dtype : DType::kComplex128;
@@ -205,10 +205,10 @@ v1::Operation SumOfExpression(const std::string& text, std::vector<int32_t> axes
   return operation;
 }
 
-TEST(PlanReduction, OfAnExpression) {
+TEST(PlanReduction, ReducesAnExpression) {
   v1::Operation operation = SumOfExpression("(y - s) * x + z", {0});
   const Input matrix = Array(DType::kFloat32, {20, 30}), row = Array(DType::kFloat32, {30});
-  // Operands by name, the number among them.
+  // Operands by name, one of them a number.
   const std::vector<Input> inputs = {std::nullopt, matrix, row, matrix};
   auto plan = PlanOperation(operation, inputs, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -236,8 +236,8 @@ TEST(PlanReduction, OfAnExpression) {
   EXPECT_EQ(field(), "reduction.expression.text");
 }
 
-// An array of the elements decides how the work is cut, the inputs' axes how they are read.
-TEST(PlanReduction, OfAnExpressionOfSeveralLayouts) {
+// An array of the elements determines how the work is cut, the inputs' axes how they are read.
+TEST(PlanReduction, ReducesAnExpressionOfMixedLayouts) {
   const Input whole = Array(DType::kFloat32, {20, 30}), row = Array(DType::kInt16, {30});
   auto plan =
       PlanOperation(SumOfExpression("x * y + z * s", {}), {std::nullopt, whole, row, whole}, {});
@@ -251,7 +251,7 @@ TEST(PlanReduction, OfAnExpressionOfSeveralLayouts) {
   EXPECT_EQ(computed.reduced_rank(), 1u);
   EXPECT_EQ(computed.row_axes(), 2u);
 
-  // Axes that the inputs could merge, and the array cannot.
+  // The inputs could merge these axes, the array cannot.
   const Input flat = Array(DType::kFloat32, {20, 1, 30});
   ArrayInfo repeated = Contiguous(DType::kFloat32, {20, 5, 30});
   repeated.strides = {0, 0, 0};
@@ -301,7 +301,7 @@ TEST(PlanMatmul, ShapesAndBatches) {
   EXPECT_FALSE(mixed->converted_inputs[1].has_value());
 }
 
-TEST(PlanMatmul, SumsInTheTypeAskedFor) {
+TEST(PlanMatmul, SumsInTheRequestedType) {
   auto plan = [](DType left, DType right, v1::DataType data_type) {
     v1::Operation operation = MatmulOperation();
     operation.mutable_matmul()->set_data_type(data_type);
@@ -318,7 +318,7 @@ TEST(PlanMatmul, SumsInTheTypeAskedFor) {
   auto mixed = plan(DType::kInt8, DType::kUInt8, v1::DATA_TYPE_UNSPECIFIED);
   EXPECT_TRUE(mixed->converted_inputs.empty());
   EXPECT_EQ(mixed->outputs[0].dtype, DType::kInt16);
-  // Sums of 64 bits and wider factors: of one type.
+  // Sums of 64 bits and wider need factors of one type.
   for (auto [left, data_type] :
        {std::pair(DType::kInt8, v1::DATA_TYPE_INT64), {DType::kInt16, v1::DATA_TYPE_INT32}}) {
     auto converted = plan(left, DType::kInt8, data_type);
@@ -328,7 +328,7 @@ TEST(PlanMatmul, SumsInTheTypeAskedFor) {
   EXPECT_FALSE(plan(DType::kInt8, DType::kInt8, static_cast<v1::DataType>(99)).ok());
 }
 
-TEST(PlanMatmul, GoesThroughANewOutputWhereTheGivenOneHasGapsOrAnotherType) {
+TEST(PlanMatmul, UnsuitableOutputUsesATemporary) {
   auto through = [](const ArrayInfo& output) {
     auto plan = PlanOperation(MatmulOperation(),
                               {Array(DType::kFloat32, {2, 3}), Array(DType::kFloat32, {3, 2})},
@@ -345,14 +345,14 @@ TEST(PlanMatmul, GoesThroughANewOutputWhereTheGivenOneHasGapsOrAnotherType) {
       << "no cast of the same kind";
 }
 
-TEST(PlanMatmul, RowsByAVectorAreAReduction) {
+TEST(PlanMatmul, MatrixVectorProductIsAReduction) {
   auto plan = PlanOperation(MatmulOperation(),
                             {Array(DType::kFloat16, {7, 5, 9}), Array(DType::kFloat32, {9})}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_TRUE(plan->task.has_reduce());
   EXPECT_EQ(plan->outputs[0], Contiguous(DType::kFloat32, {7, 5}));
   EXPECT_THAT(plan->task.reduce().reduced_extents(), ::testing::ElementsAre(9));
-  // One column is an axis still; columns that lie without gaps are the library's.
+  // A single column is still an axis. The library computes contiguous columns.
   plan = PlanOperation(MatmulOperation(),
                        {Array(DType::kFloat64, {7, 9}), Array(DType::kFloat64, {9, 1})}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -375,7 +375,7 @@ TEST(PlanMatmul, KeepsStrides) {
   EXPECT_EQ(plan->task.matmul().batch_extents(0), 8);
 }
 
-TEST(RangeLength, IsNumPys) {
+TEST(RangeLength, LengthFollowsNumPy) {
   auto length = [](WeakScalar a, WeakScalar b, WeakScalar c) {
     return RangeLength(a, b, c, "x").value_or(-1);
   };
@@ -439,13 +439,13 @@ TEST(PlanCreation, EmptyWritesNothing) {
   ASSERT_TRUE(plan->task.has_zero_fill());
   EXPECT_EQ(plan->task.zero_fill().size(), 0);
   EXPECT_EQ(plan->bytes, 0);
-  // An existing array would keep its values, which the caller cannot want.
+  // An existing array would keep its values, which the caller cannot intend.
   EXPECT_FALSE(PlanOperation(empty, {}, {Array(DType::kFloat32, {7})}).ok());
   spec->set_shape(0, -1);
   EXPECT_FALSE(PlanOperation(empty, {}, {}).ok());
 }
 
-TEST(PlanCopy, BytesWhenNothingChanges) {
+TEST(PlanCopy, SameLayoutCopiesBytes) {
   v1::Operation copy;
   copy.mutable_copy()->mutable_input()->set_handle(1);
   copy.add_outputs()->set_handle(2);

@@ -1,4 +1,5 @@
-// Programs as one task: where results lie, what cannot be one, and programs within programs.
+// Programs as one task: placement of results, programs that need several tasks, and nested
+// programs.
 #include "server/ops/program_graph.h"
 
 #include <google/protobuf/text_format.h>
@@ -35,7 +36,7 @@ std::optional<ProgramGraph> GraphOf(const std::string& text, const std::vector<A
   return plan.ok() ? MakeGraph(*plan) : std::nullopt;
 }
 
-TEST(OffsetPlanner, NothingOverlapsWhatIsAliveWithIt) {
+TEST(OffsetPlanner, LiveBuffersDoNotOverlap) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
     struct Block {
@@ -84,7 +85,7 @@ TEST(ProgramGraph, IntermediateResultsShareOneBuffer) {
   EXPECT_LE(graph->codes.size(), 1u) << "equal code is one";
 }
 
-TEST(ProgramGraph, ViewsLieInWhatTheyAreOf) {
+TEST(ProgramGraph, ViewsShareTheirBaseBuffer) {
   auto graph = GraphOf("inputs { handle: 1 } outputs: 2 outputs: 3 " + Copy(1, 2) +
                            "operations { view { input { handle: 2 } steps { slice { axis: 0 start: "
                            "2 } } } outputs { handle: 3 } }" +
@@ -98,7 +99,7 @@ TEST(ProgramGraph, ViewsLieInWhatTheyAreOf) {
   EXPECT_EQ(graph->result_bytes.size(), 1u);
 }
 
-TEST(ProgramGraph, AnInputThatIsWrittenThroughAViewSaysSo) {
+TEST(ProgramGraph, InputWrittenThroughViewIsReported) {
   auto graph = GraphOf(
       "inputs { handle: 1 } inputs { handle: 5 } outputs: 3 "
       "operations { view { input { handle: 1 } steps { slice { axis: 0 stop: 2 } "
@@ -111,7 +112,7 @@ TEST(ProgramGraph, AnInputThatIsWrittenThroughAViewSaysSo) {
   EXPECT_EQ(graph->written, (std::vector<bool>{true, false}));
 }
 
-TEST(ProgramGraph, WhatIsWrittenOverItsOwnInputIsNone) {
+TEST(ProgramGraph, ProgramThatOverwritesItsInputIsNoGraph) {
   const std::string shift =
       "inputs { handle: 1 } outputs: 2 " + Copy(1, 2) +
       "operations { view { input { handle: 2 } steps { slice { axis: 0 start: 1 } } } outputs { "
@@ -122,7 +123,7 @@ TEST(ProgramGraph, WhatIsWrittenOverItsOwnInputIsNone) {
   EXPECT_FALSE(GraphOf(shift, {Contiguous(DType::kInt64, {5})}).has_value());
 }
 
-TEST(InlinePrograms, TakesTheCalledProgramsOperations) {
+TEST(InlinePrograms, InlinesOperationsOfCalledProgram) {
   const v1::Program inner =
       ProgramOf("inputs { handle: 1 } outputs: 3 outputs: 2 " + Copy(1, 2) + Copy(2, 3));
   auto find = [&](const std::string& name) -> absl::StatusOr<const v1::Program*> {
@@ -147,7 +148,7 @@ TEST(InlinePrograms, TakesTheCalledProgramsOperations) {
   ASSERT_TRUE(whole.ok()) << whole.status();
   EXPECT_FALSE(CallsPrograms(*whole));
   ASSERT_EQ(whole->operations_size(), 5);
-  // Each reads what the one before made, but for the last of the first call.
+  // Each operation reads the previous result, except for the last one of the first call.
   EXPECT_EQ(whole->operations(0).copy().input().handle(), 3u);
   for (int i = 1; i < 5; ++i) {
     EXPECT_EQ(whole->operations(i).copy().input().handle(),

@@ -1,5 +1,4 @@
-// Programs: what is refused, what becomes one loop, and that fused loops are what their operations
-// were.
+// Programs: refusals, fusion into one loop, and equality of fused loops with their operations.
 
 #include <google/protobuf/text_format.h>
 
@@ -91,7 +90,7 @@ TEST(CheckProgram, RunsOnOneDevice) {
       << status;
 }
 
-TEST(PlanProgram, AChainIsOneLoop) {
+TEST(PlanProgram, ChainIsOneLoop) {
   const ProgramPlan plan = Planned(
       "inputs { handle: 1 } inputs { handle: 2 } outputs: 6 " + Unary("cos", 1, 3) +
           Unary("sin", 2, 4) + Binary("add", 3, 4, 5) +
@@ -102,14 +101,15 @@ TEST(PlanProgram, AChainIsOneLoop) {
   const ProgramStep& step = plan.steps[0];
   EXPECT_EQ(step.inputs, (std::vector<uint64_t>{1, 2}));
   EXPECT_EQ(step.outputs, (std::vector<uint64_t>{6}));
-  // Each once, though the expression names it twice.
+  // Each input once, although the expression names it twice.
   EXPECT_EQ(CountOps(step.plan->code->elementwise().program()), 5);
   EXPECT_EQ(plan.outputs[0], kVector);
 }
 
-TEST(PlanProgram, WhatOthersReadStaysApart) {
+TEST(PlanProgram, SharedResultsAreNotFused) {
   const std::string inputs = "inputs { handle: 1 } inputs { handle: 2 } ";
-  // A result; read twice; another shape; and no loop at all.
+  // In turn: a result of the program, a value read twice, another shape, and an operation without a
+  // loop.
   EXPECT_EQ(Planned(inputs + "outputs: 3 outputs: 4 " + Unary("cos", 1, 3) + Unary("sin", 3, 4),
                     {kVector, kVector})
                 .steps.size(),
@@ -151,7 +151,7 @@ TEST(PlanProgram, ReductionsComputeTheirElements) {
   EXPECT_EQ(plan.outputs[0], Contiguous(DType::kFloat32, {}));
 }
 
-TEST(PlanProgram, ReductionsComputeElementsOfEveryLayout) {
+TEST(PlanProgram, ReductionsComputeElementsInEveryLayout) {
   const std::string inputs = "inputs { handle: 1 } inputs { handle: 2 } ";
   auto num_steps = [&](const std::string& function, const ArrayInfo& second) {
     return Planned(inputs + "outputs: 4 " + Binary("add", 1, 2, 3) + Reduce(function, 3, 4),
@@ -168,7 +168,7 @@ TEST(PlanProgram, ReductionsComputeElementsOfEveryLayout) {
   }
 }
 
-TEST(PlanProgram, ReductionsOfWhatOthersReadStayApart) {
+TEST(PlanProgram, ReductionsOfSharedResultsAreNotFused) {
   const std::string inputs = "inputs { handle: 1 } inputs { handle: 2 } ";
   const std::string sum = Binary("add", 1, 2, 3) + Reduce("FUNCTION_SUM", 3, 4);
   const std::vector<ArrayInfo> arrays = {kVector, kVector};
@@ -184,8 +184,8 @@ TEST(PlanProgram, ReductionsOfWhatOthersReadStayApart) {
             2u);
 }
 
-TEST(PlanProgram, WritesInPlaceKeepTheirPlace) {
-  // 3 is read by 4 before it is written again.
+TEST(PlanProgram, InPlaceWritesKeepTheirOrder) {
+  // 3 is read by 4 before the next write.
   const ProgramPlan plan = Planned(
       "inputs { handle: 1 } outputs: 5 " + Unary("cos", 1, 3) + Unary("sin", 3, 4) +
           "operations { copy { input { handle: 1 } } outputs { handle: 3 existing: true } } " +
@@ -195,7 +195,7 @@ TEST(PlanProgram, WritesInPlaceKeepTheirPlace) {
 }
 
 TEST(PlanProgram, FusionKeepsEveryCast) {
-  // float16 is stored between the two, and rounds.
+  // The intermediate float16 rounds.
   const ProgramPlan plan =
       Planned("inputs { handle: 1 } outputs: 3 " + Unary("cos", 1, 2) + Unary("sin", 2, 3),
               {Contiguous(DType::kFloat16, {8})});
@@ -208,7 +208,7 @@ TEST(PlanProgram, FusionKeepsEveryCast) {
   EXPECT_EQ(halves, 2);
 }
 
-TEST(PlanProgram, AMistakeHasItsOperationsField) {
+TEST(PlanProgram, ErrorNamesFieldOfOperation) {
   const v1::Program program =
       ProgramOf("inputs { handle: 1 } outputs: 3 " + Unary("cos", 1, 2) + Unary("gcd", 2, 3));
   const absl::Status status = PlanProgram(program, {kVector}, nullptr).status();
@@ -220,7 +220,7 @@ using Extents = std::vector<int64_t>;
 
 constexpr char kTwoInputs[] = "inputs { handle: 1 } inputs { handle: 2 } ";
 
-// The shape of the one result for inputs of these shapes.
+// The shape of the only result for inputs of these shapes.
 Extents BatchedShape(const std::string& text, const std::vector<Extents>& shapes,
                      DType second = DType::kFloat32) {
   std::vector<ArrayInfo> inputs;
@@ -230,9 +230,9 @@ Extents BatchedShape(const std::string& text, const std::vector<Extents>& shapes
   return plan.outputs.empty() ? Extents{-1} : plan.outputs[0].shape;
 }
 
-TEST(BatchProgram, ElementwiseOperationsBroadcastAsOneElementWould) {
+TEST(BatchProgram, BatchedElementwiseBroadcastsPerElement) {
   const std::string add = std::string(kTwoInputs) + "outputs: 3 " + Binary("add", 1, 2, 3);
-  // A vector of each element with one matrix; with a matrix of each element.
+  // A vector per element with one matrix; then with a matrix per element.
   EXPECT_EQ(BatchedShape(add + "batching { inputs { axis: 0 } inputs {} }", {{10, 5}, {4, 5}}),
             (Extents{10, 4, 5}));
   EXPECT_EQ(BatchedShape(add + "batching { inputs { axis: 1 } inputs { axis: 2 } outputs: -1 }",
@@ -243,7 +243,7 @@ TEST(BatchProgram, ElementwiseOperationsBroadcastAsOneElementWould) {
       (Extents{4, 10, 5}));
 }
 
-TEST(BatchProgram, EachKindHasItsRule) {
+TEST(BatchProgram, EachKindHasABatchingRule) {
   const std::string one = "inputs { handle: 1 } outputs: 3 batching { inputs { axis: 0 } } ";
   const std::string to = " outputs { handle: 3 } } ";
   EXPECT_EQ(BatchedShape(
@@ -303,7 +303,7 @@ TEST(BatchProgram, EachKindHasItsRule) {
   EXPECT_EQ(BatchedShape(one + "operations { partition { input { handle: 1 } axis: 0 kth: 2 }" + to,
                          {{10, 4, 5}}),
             (Extents{10, 4, 5}));
-  // Ranks that all share, ranks of each element of the batch, and ranks of one input for all.
+  // Ranks shared by all, ranks per element of the batch, and ranks per element for one input.
   const std::string select = std::string(kTwoInputs) +
                              "outputs: 3 operations { select { input { handle: 1 } ranks { "
                              "handle: 2 } axis: 0 }" +
@@ -335,7 +335,7 @@ TEST(BatchProgram, EachKindHasItsRule) {
               : second_vector ? (Extents{10, 3})
                               : (Extents{10, 3, 5}));
   }
-  // A vector takes the place of a matrix, for each element of the batch.
+  // A vector replaces a matrix, for each element of the batch.
   const std::string matmul =
       std::string(kTwoInputs) +
       "outputs: 3 operations { gufunc { function: 'matmul' inputs { handle: 1 } "
@@ -346,7 +346,7 @@ TEST(BatchProgram, EachKindHasItsRule) {
   EXPECT_EQ(BatchedShape(matmul + "batching { inputs { axis: 0 } inputs { axis: 0 } }",
                          {{10, 4}, {10, 4}}),
             (Extents{10}));
-  // What has nothing of the batch is repeated.
+  // Results independent of the batch are repeated.
   EXPECT_EQ(
       BatchedShape(one + "operations { creation { range { stop { int_value: 7 } } }" + to, {{10}}),
       (Extents{10, 7}));
@@ -369,6 +369,110 @@ TEST(BatchProgram, ProductsOfMatricesAndVectors) {
   EXPECT_EQ(product("inputs { axis: 0 } inputs {}", {10, 3}, {6, 3, 4}), (Extents{10, 6, 4}));
   EXPECT_EQ(product("inputs { axis: 0 } inputs { axis: 0 }", {10, 2, 3}, {10, 6, 3, 4}),
             (Extents{10, 6, 2, 4}));
+}
+
+TEST(BatchProgram, SortsByKeysOfWhichTheFirstIsShared) {
+  const std::string sort = std::string(kTwoInputs) +
+                           "outputs: 3 operations { sort { input { handle: 1 } more_keys { "
+                           "handle: 2 } axis: 0 indices: true } outputs { handle: 3 } }";
+  EXPECT_EQ(BatchedShape(sort + "batching { inputs {} inputs { axis: 0 } }", {{4}, {10, 4}}),
+            (Extents{10, 4}));
+}
+
+TEST(BatchProgram, LinearAlgebraOfMatricesAndVectors) {
+  const auto solve = [](const std::string& batching, Extents left, Extents right) {
+    return BatchedShape(
+        std::string(kTwoInputs) +
+            "outputs: 3 operations { linalg { function: FUNCTION_SOLVE operands { handle: 1 } "
+            "operands { handle: 2 } } outputs { handle: 3 } } batching { " +
+            batching + " }",
+        {std::move(left), std::move(right)});
+  };
+  const std::string both = "inputs { axis: 0 } inputs { axis: 0 }";
+  EXPECT_EQ(solve(both, {10, 3, 3}, {10, 3}), (Extents{10, 3}));
+  EXPECT_EQ(solve(both, {10, 3, 3}, {10, 3, 2}), (Extents{10, 3, 2}));
+  EXPECT_EQ(solve(both, {10, 3, 3}, {10, 7, 3, 2}), (Extents{10, 7, 3, 2}));
+  // As many vectors as equations: not one matrix.
+  EXPECT_EQ(solve("inputs {} inputs { axis: 0 }", {3, 3}, {3, 3}), (Extents{3, 3}));
+  EXPECT_EQ(solve("inputs {} inputs { axis: 0 }", {7, 3, 3}, {10, 3}), (Extents{10, 7, 3}));
+  EXPECT_EQ(solve("inputs { axis: 0 } inputs {}", {10, 3, 3}, {3}), (Extents{10, 3}));
+  EXPECT_EQ(BatchedShape("inputs { handle: 1 } outputs: 3 operations { linalg { function: "
+                         "FUNCTION_SVD values_only: true operands { handle: 1 } } outputs { "
+                         "handle: 3 } } batching { inputs { axis: 0 } }",
+                         {{10, 4, 3}}),
+            (Extents{10, 3}));
+}
+
+TEST(BatchProgram, TransformsLeaveTheBatch) {
+  const std::string begin = "inputs { handle: 1 } outputs: 3 operations { fft { input { handle: 1 ";
+  const std::string end = " } outputs { handle: 3 } } batching { inputs { axis: 0 } }";
+  EXPECT_EQ(BatchedShape(begin + "} kind: KIND_REAL_TO_COMPLEX" + end, {{10, 4, 6}}),
+            (Extents{10, 4, 4}));
+  EXPECT_EQ(BatchedShape(begin + "} kind: KIND_REAL_TO_COMPLEX axes: 0" + end, {{10, 4, 6}}),
+            (Extents{10, 3, 6}));
+}
+
+TEST(BatchProgram, WritesIntoTargetsOfMoreAxes) {
+  const std::string copy = "operations { copy { input { handle: 1 } } outputs { handle: 3 } } ";
+  // One row for all rows of the target, which each element of the batch has.
+  EXPECT_EQ(BatchedShape(std::string(kTwoInputs) + "outputs: 3 " +
+                             "operations { copy { input { handle: 2 } } outputs { handle: 3 } } "
+                             "operations { copy { input { handle: 1 } } outputs { handle: 3 "
+                             "existing: true } } batching { inputs { axis: 0 } inputs {} }",
+                         {{10, 5}, {4, 5}}),
+            (Extents{10, 4, 5}));
+  EXPECT_EQ(BatchedShape(std::string(kTwoInputs) + "outputs: 3 " + copy +
+                             "operations { scatter { values { handle: 1 } indices { handle: 2 } "
+                             "axis: 0 along_axis: true } outputs { handle: 3 existing: true } } "
+                             "batching { inputs { axis: 0 } inputs {} }",
+                         {{10, 4, 5}, {4, 5}}, DType::kInt64),
+            (Extents{10, 4, 5}));
+}
+
+// One launch or loop for the whole batch, where its operands have no axis of it.
+TEST(BatchProgram, KernelsAndLoopsOfSharedArraysStayAsTheyAre) {
+  const std::string launch =
+      "operations { kernel_launch { source: 'k' entry: 'k' grid { x: 1 } block { x: 1 } arguments "
+      "{ "
+      "new_array { spec { data_type: DATA_TYPE_FLOAT32 shape: 4 } output { handle: 5 } } } } } ";
+  const std::string add = "outputs: 3 " + Binary("add", 1, 5, 3);
+  EXPECT_EQ(BatchedShape("inputs { handle: 1 } " + launch + add + "batching { inputs { axis: 0 } }",
+                         {{10, 4}}),
+            (Extents{10, 4}));
+  const std::string loop =
+      "operations { loop { count: 2 carried { handle: 2 } body { inputs: 1 outputs: 2 operations { "
+      "ufunc { function: 'negative' inputs { handle: 1 } } outputs { handle: 2 } } } } outputs { "
+      "handle: 5 } } ";
+  EXPECT_EQ(BatchedShape(
+                std::string(kTwoInputs) + loop + add + "batching { inputs { axis: 0 } inputs {} }",
+                {{10, 4}, {4}}),
+            (Extents{10, 4}));
+}
+
+TEST(BatchProgram, RefusesOperationsThatOneElementCannotHave) {
+  const auto status = [](const std::string& operation) {
+    const std::string text = std::string(kTwoInputs) + "outputs: 3 operations { copy { input { " +
+                             "handle: 1 } } outputs { handle: 3 } } operations { " + operation +
+                             " } batching { inputs { axis: 0 } inputs { axis: 0 } }";
+    const v1::Program program = ProgramOf(text);
+    if (absl::Status checked = CheckProgram(program); !checked.ok()) return checked;
+    const ArrayInfo floats = Contiguous(DType::kFloat32, {10, 4, 5});
+    return PlanProgram(program, {floats, Contiguous(DType::kInt64, {10, 3})}, nullptr).status();
+  };
+  for (const char* operation : {
+           "view { input { handle: 1 } steps { transpose {} } }",
+           "gather { input { handle: 1 } indices { handle: 2 } axis: 1 }",
+           "gather { input { handle: 1 } axis: 1 along_axis: true } outputs { handle: 4 }",
+           "scatter { values { handle: 1 } indices { handle: 2 } } outputs { handle: 4 }",
+           "scatter { values { handle: 1 } axis: 1 along_axis: true } outputs { handle: 3 "
+           "existing: true }",
+           "linalg { function: FUNCTION_SOLVE operands { handle: 1 } } outputs { handle: 4 }",
+           "fft { input { handle: 1 } }",
+           "matmul { left { handle: 1 } right { handle: 1 } }",
+       }) {
+    EXPECT_EQ(status(operation).code(), absl::StatusCode::kInvalidArgument)
+        << operation << ": " << status(operation);
+  }
 }
 
 TEST(BatchProgram, RefusesWithTheOperationOrField) {
@@ -416,7 +520,7 @@ absl::StatusOr<ProgramPlan> PlanOfLoop(const std::string& text) {
                      nullptr);
 }
 
-TEST(PlanBodies, ALoopKeepsWhatItCarriesAndStacksTheRest) {
+TEST(PlanBodies, LoopCarriesStateAndStacksOutputs) {
   const std::string body = "body { inputs: 1 outputs: 2 " + std::string(kAddOne) + "}";
   auto plan = PlanOfLoop(LoopOf("carried { handle: 1 } count: 5 " + body, "outputs: 3"));
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -433,7 +537,7 @@ TEST(PlanBodies, ALoopKeepsWhatItCarriesAndStacksTheRest) {
   EXPECT_EQ(plan->outputs[0].shape, (Extents{4}));
 }
 
-TEST(PlanBodies, RefuseWithTheField) {
+TEST(PlanBodies, BodiesAreRefusedWithTheField) {
   auto field = [](const std::string& loop) {
     const absl::Status status = PlanOfLoop(LoopOf(loop, "outputs: 3")).status();
     EXPECT_FALSE(status.ok()) << loop;
@@ -453,7 +557,7 @@ TEST(PlanBodies, RefuseWithTheField) {
   EXPECT_EQ(field("scanned { handle: 1 } count: 5 " + one), "operations[0].loop.scanned[0]");
   EXPECT_EQ(field("scanned { handle: 1 } condition { handle: 2 } " + one),
             "operations[0].loop.scanned");
-  // Another type than before the trip.
+  // Another type than before the iteration.
   const std::string wide =
       "body { inputs: 1 outputs: 2 operations { copy { input { handle: 1 } data_type: "
       "DATA_TYPE_FLOAT64 } outputs { handle: 2 } } }";
@@ -461,7 +565,7 @@ TEST(PlanBodies, RefuseWithTheField) {
   EXPECT_EQ(field(carried + "count: 2 body { inputs: 1 outputs: 2 operations { program_call { "
                             "program: 'p' } outputs { handle: 2 } } }"),
             "");
-  // No deeper than it may be.
+  // Nesting beyond the depth limit.
   std::string deep = one;
   for (int i = 0; i < kMaxBodyDepth; ++i) {
     deep = "body { inputs: 1 outputs: 2 operations { loop { carried { handle: 1 } count: 1 " +
@@ -472,7 +576,7 @@ TEST(PlanBodies, RefuseWithTheField) {
   EXPECT_NE(FieldOf(status).find("loop"), std::string::npos) << status;
 }
 
-TEST(PlanBodies, ABranchsBodiesHaveTheSameResults) {
+TEST(PlanBodies, BranchBodiesMustHaveEqualResults) {
   auto branch = [](const std::string& index, const std::string& second) {
     return PlanOfLoop(
         "inputs { handle: 1 } inputs { handle: 2 } outputs: 3 operations { branch { index { " +

@@ -23,7 +23,7 @@ ArgumentType ArgumentNamed(const std::string& name) {
   return WeakScalar(std::complex<double>(0, 1));
 }
 
-// Every pair of types of every ufunc, as NumPy has it.
+// Every pair of types of every ufunc, compared with NumPy.
 TEST(Promotion, MatchesNumPy) {
   std::ifstream file(STRIDE_CASES "/promotion.txt");
   ASSERT_TRUE(file.is_open());
@@ -46,7 +46,7 @@ TEST(Promotion, MatchesNumPy) {
   EXPECT_EQ(different, 0);
 }
 
-TEST(Promotion, BFloat16IsAnotherSixteenBitFloat) {
+TEST(Promotion, BFloat16PromotesLikeFloat16) {
   EXPECT_EQ(PromoteTypes(DType::kBFloat16, DType::kFloat16), DType::kFloat32);
   EXPECT_EQ(PromoteTypes(DType::kBFloat16, DType::kInt8), DType::kBFloat16);
   EXPECT_EQ(PromoteTypes(DType::kUInt16, DType::kBFloat16), DType::kFloat32);
@@ -57,7 +57,7 @@ TEST(Promotion, BFloat16IsAnotherSixteenBitFloat) {
   EXPECT_EQ(loop->result, DType::kBFloat16);
 }
 
-TEST(Promotion, DataTypeCastsWithinTheKind) {
+TEST(Promotion, ExplicitTypeCastsWithinTheKind) {
   auto resolve = [](const char* op, DType a, DType as) {
     return ResolveLoop(*FindOp(op), {a, a}, as, "x");
   };

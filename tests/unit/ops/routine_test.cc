@@ -21,7 +21,7 @@ v1::Operation AccumulationOf(const std::string& function) {
   return operation;
 }
 
-TEST(PlanAccumulation, TypesAreNumPys) {
+TEST(PlanAccumulation, TypesFollowNumPy) {
   v1::Operation add = AccumulationOf("add");
   EXPECT_EQ(Good(add, {Array(DType::kInt8, {4})}).outputs[0].dtype, DType::kInt64);
   EXPECT_EQ(Good(add, {Array(DType::kUInt16, {4})}).outputs[0].dtype, DType::kUInt64);
@@ -38,7 +38,7 @@ TEST(PlanAccumulation, TypesAreNumPys) {
             DType::kFloat64);
 }
 
-TEST(PlanAccumulation, SharesARowOnlyWhereGroupingDoesNotMatter) {
+TEST(PlanAccumulation, SplitsARowOnlyIfAssociative) {
   EXPECT_EQ(Good(AccumulationOf("add"), {Array(DType::kInt8, {4})}).code->routine().options(1), 1);
   EXPECT_EQ(Good(AccumulationOf("subtract"), {Array(DType::kInt8, {4})}).code->routine().options(1),
             0);
@@ -71,7 +71,7 @@ TEST(PlanAccumulation, RefusesWithTheField) {
                 v1::ERROR_REASON_SHAPE_MISMATCH, "outputs[0]", Array(DType::kFloat32, {4}));
 }
 
-TEST(PlanAccumulation, BeginsWithTheIdentityOnceAtMost) {
+TEST(PlanAccumulation, IdentityIsUsedAtMostOnce) {
   v1::Operation add = AccumulationOf("add");
   add.mutable_accumulation()->set_exclusive(true);
   EXPECT_EQ(Good(add, {Array(DType::kInt8, {4})}).outputs[0].shape, (Extents{4}));
@@ -84,7 +84,7 @@ TEST(PlanAccumulation, BeginsWithTheIdentityOnceAtMost) {
                 "accumulation.exclusive");
 }
 
-TEST(PlanTopK, HasValuesAndPlaces) {
+TEST(PlanTopK, ReturnsValuesAndIndices) {
   v1::Operation top;
   top.mutable_top_k()->set_k(3);
   top.add_outputs();
@@ -227,7 +227,7 @@ TEST(PlanGather, RefusesWithTheField) {
   v1::Operation mode = GatherOf(1, 0);
   mode.mutable_gather()->set_mode(static_cast<v1::IndexMode>(9));
   ExpectRefused(mode, {input, index}, v1::ERROR_REASON_INVALID_FIELD, "gather.mode");
-  // Within the limits each, not together.
+  // Each within the limits, but not their product.
   ExpectRefused(
       GatherOf(2, 0),
       {input, Array(DType::kInt8, {int64_t{1} << 31, 1}), Array(DType::kInt8, {int64_t{1} << 31})},
@@ -245,7 +245,7 @@ v1::Operation ScatterOf(int axis, bool along = false) {
   return operation;
 }
 
-TEST(PlanScatter, WritesWhatIsThereAlready) {
+TEST(PlanScatter, WritesAnExistingArray) {
   const Input target = Array(DType::kFloat32, {3, 4}), index = Array(DType::kInt32, {7});
   const Plan plan = Good(ScatterOf(1), {Array(DType::kInt64, {7}), index}, target);
   EXPECT_EQ(plan.outputs[0], *target);
@@ -254,7 +254,7 @@ TEST(PlanScatter, WritesWhatIsThereAlready) {
                 "outputs[0].existing");
   ExpectRefused(ScatterOf(1), {Array(DType::kInt64, {6}), index}, v1::ERROR_REASON_SHAPE_MISMATCH,
                 "scatter.values", target);
-  // The values may not make the loop longer.
+  // The values must not extend the loop.
   ExpectRefused(ScatterOf(1), {Array(DType::kInt64, {2, 3, 7}), index},
                 v1::ERROR_REASON_SHAPE_MISMATCH, "scatter.values", target);
   v1::Operation safe = ScatterOf(1);
@@ -321,7 +321,7 @@ TEST(PlanSort, TypesAndAxes) {
                 v1::ERROR_REASON_SHAPE_MISMATCH, "search.sorted");
 }
 
-TEST(PlanSort, MoreKeysNeedPlacesAndTheInputsShape) {
+TEST(PlanSort, MoreKeysNeedIndicesAndEqualShapes) {
   v1::Operation sort;
   sort.mutable_sort()->mutable_input()->set_handle(1);
   sort.mutable_sort()->add_more_keys()->set_handle(2);
@@ -366,7 +366,7 @@ TEST(PlanSelect, ShapesAndFields) {
   EXPECT_EQ(Good(select, {matrix, Array(DType::kInt64, {3})}).outputs[0].shape, (Extents{3, 40}));
 }
 
-TEST(PlanPartition, PlacesLieOnTheAxis) {
+TEST(PlanPartition, PositionsLieOnTheAxis) {
   v1::Operation partition;
   partition.mutable_partition()->mutable_input()->set_handle(1);
   partition.add_outputs()->set_handle(3);
@@ -442,7 +442,7 @@ TEST(PlanCorrelate, LengthsAndFields) {
   ExpectRefused(correlate, {five, three}, v1::ERROR_REASON_INVALID_FIELD, "correlate.mode");
 }
 
-TEST(PlanReduction, SkipsNanWhereThatMeansSomething) {
+TEST(PlanReduction, SkipsNanForSupportedFunctions) {
   v1::Operation reduce;
   auto* reduction = reduce.mutable_reduction();
   reduction->mutable_input()->set_handle(1);
@@ -490,7 +490,7 @@ TEST(PlanRandom, RefusesWithTheField) {
   ExpectRefused(operation, {}, v1::ERROR_REASON_INVALID_FIELD, "creation.random.integers.high");
   random->mutable_integers()->mutable_high()->set_int_value(128);
   EXPECT_EQ(Good(operation, {}).outputs[0].dtype, DType::kInt8);
-  // What planners use is no function of clients.
+  // Functions internal to planners are not available to clients.
   ExpectRefused(testing::UfuncOf("random_normal", 1), {Array(DType::kFloat64, {3})},
                 v1::ERROR_REASON_UNKNOWN_FUNCTION, "ufunc.function");
 }

@@ -21,7 +21,7 @@ wire::Task LinalgOf(Linalg::Function function, int64_t m, int64_t n, bool values
   return task;
 }
 
-TEST(ScratchBytes, HoldsTheMatrixInTheLibrarysOrderAndItsWorkMemory) {
+TEST(ScratchBytes, CountsMatrixCopyAndWorkMemory) {
   const uint64_t matrix = 1000 * 1000 * 8;
   for (auto function : {Linalg::FUNCTION_CHOLESKY, Linalg::FUNCTION_LU, Linalg::FUNCTION_QR})
     EXPECT_EQ(ScratchBytes(LinalgOf(function, 1000, 1000)), matrix) << function;
@@ -34,11 +34,11 @@ TEST(ScratchBytes, HoldsTheMatrixInTheLibrarysOrderAndItsWorkMemory) {
     EXPECT_GT(all, values) << function;
     EXPECT_LT(all, 10 * matrix) << function;
   }
-  // As measured: cusolverDnXsyevd, 512 rows of float64, without the matrix.
+  // Measured: cusolverDnXsyevd, 512 rows of float64, without the matrix.
   EXPECT_GE(ScratchBytes(LinalgOf(Linalg::FUNCTION_EIGH, 512, 512)), 512 * 512 * 8 + 4981132u);
 }
 
-TEST(ScratchBytes, SmallMatricesOfABatchAreTogether) {
+TEST(ScratchBytes, BatchedSmallMatricesAreBounded) {
   wire::Task one = LinalgOf(Linalg::FUNCTION_INVERSE, 32, 32), many = one;
   many.mutable_linalg()->add_batch_extents(10);
   many.mutable_linalg()->add_batch_extents(10);
@@ -57,7 +57,7 @@ TEST(ScratchBytes, HugeMatricesDoNotOverflow) {
     EXPECT_GE(ScratchBytes(LinalgOf(function, most, most)), uint64_t{1} << 62) << function;
 }
 
-TEST(ScratchBytes, FourierTransformsWorkInAsManyNumbersAsTheyMake) {
+TEST(ScratchBytes, FftScratchEqualsOutputSize) {
   wire::Task task;
   auto* launch = task.mutable_fft();
   launch->set_kind(wire::FftLaunch::KIND_COMPLEX);
@@ -68,11 +68,11 @@ TEST(ScratchBytes, FourierTransformsWorkInAsManyNumbersAsTheyMake) {
   launch->mutable_input()->set_dtype(static_cast<int>(DType::kComplex64));
   launch->mutable_output()->set_dtype(static_cast<int>(DType::kComplex64));
   EXPECT_EQ(ScratchBytes(task), 3u * 2000 * 8);
-  launch->set_axes(0, 7);  // of no plan
+  launch->set_axes(0, 7);  // no plan
   EXPECT_EQ(ScratchBytes(task), 3u * 1000 * 8);
 }
 
-TEST(ScratchBytes, SortsOfLongRowsWorkInTwoCopies) {
+TEST(ScratchBytes, LongRowSortNeedsTwoCopies) {
   wire::Task task;
   auto* launch = task.mutable_routine();
   launch->set_routine(wire::RoutineCode::ROUTINE_SORT);
@@ -88,7 +88,7 @@ TEST(ScratchBytes, SortsOfLongRowsWorkInTwoCopies) {
   EXPECT_EQ(ScratchBytes(task), 0u);
 }
 
-TEST(ScratchBytes, LoopsTakeNone) {
+TEST(ScratchBytes, LoopsNeedNoScratch) {
   wire::Task task;
   EXPECT_EQ(ScratchBytes(task), 0u);
   task.mutable_elementwise();

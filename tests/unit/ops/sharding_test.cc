@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Shape = std::vector<int64_t>;
 
-TEST(SplitAxisTest, AsNumPysArraySplit) {
+TEST(SplitAxisTest, SplitsLikeNumPyArraySplit) {
   EXPECT_THAT(SplitAxis(10, 4), ElementsAre(0, 3, 6, 8, 10));
   EXPECT_THAT(SplitAxis(8, 4), ElementsAre(0, 2, 4, 6, 8));
   EXPECT_THAT(SplitAxis(2, 4), ElementsAre(0, 1, 2, 2, 2));
@@ -31,8 +31,8 @@ TEST(SliceOfTest, MovesToTheFirstElement) {
   EXPECT_THAT(slice.strides, ElementsAre(24, 4));
 }
 
-// Every byte of the whole has one place, and each part's come in its own order.
-TEST(ByteRunsTest, DealsOutEveryByteInOrder) {
+// Every byte of the whole has one position, and each part's bytes are in order.
+TEST(ByteRunsTest, AssignsEveryByteInOrder) {
   for (const Shape& shape : {Shape{7}, Shape{5, 3}, Shape{2, 5, 3}, Shape{1, 4, 2}, Shape{3, 2}}) {
     for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
       for (size_t parts : {1u, 2u, 3u, 4u}) {
@@ -111,7 +111,7 @@ TEST_F(DivideTest, ElementwiseOfDifferentRanks) {
   EXPECT_THAT(cut->input_axes, ElementsAre(0, 1));
 }
 
-TEST_F(DivideTest, DisagreementNamesTheOperandAndTheWayOut) {
+TEST_F(DivideTest, MismatchNamesTheOperandAndTheFix) {
   auto axes =
       Cut(testing::UfuncOf("add", 2),
           {Split({6, 6}, 0, "ufunc.inputs[0]"), Split({6, 6}, 1, "ufunc.inputs[1]")}, {{6, 6}});
@@ -126,7 +126,7 @@ TEST_F(DivideTest, DisagreementNamesTheOperandAndTheWayOut) {
   EXPECT_EQ(testing::FieldOf(broadcast.status()), "ufunc.inputs[1]");
 }
 
-TEST_F(DivideTest, ReplicatedAloneIsDoneEverywhere) {
+TEST_F(DivideTest, ReplicatedOperandsRunEverywhere) {
   v1::Operation sort;
   sort.mutable_sort();
   auto cut = Cut(sort, {Replicated({6}, "sort.input")}, {{6}});
@@ -150,7 +150,7 @@ TEST_F(DivideTest, ReductionsKeepOrLoseTheSplitAxis) {
   EXPECT_TRUE(Cut(Sum({}), {Split({4, 6}, 1, "x")}, {{}})->partial);
 }
 
-TEST_F(DivideTest, MatmulByItsAxes) {
+TEST_F(DivideTest, MatmulIsSplitByItsAxes) {
   auto rows = Cut(Matmul(), {Split({4, 6}, 0, "l"), InOnePiece({6, 5}, "r")}, {{4, 5}});
   ASSERT_TRUE(rows.ok()) << rows.status();
   EXPECT_THAT(rows->input_axes, ElementsAre(0, -1));
@@ -171,7 +171,7 @@ TEST_F(DivideTest, MatmulByItsAxes) {
   EXPECT_EQ(testing::FieldOf(both.status()), "r");
 }
 
-TEST_F(DivideTest, ExistingOutputsMustBeSpreadAlike) {
+TEST_F(DivideTest, ExistingOutputsNeedTheSameSharding) {
   const std::vector<Shape> outputs = {{6}};
   auto divide = [&](SpreadArray out) {
     return Divide(testing::UfuncOf("negative", 1), {{Split({6}, 0, "ufunc.inputs[0]")}},
@@ -182,7 +182,7 @@ TEST_F(DivideTest, ExistingOutputsMustBeSpreadAlike) {
   EXPECT_EQ(testing::FieldOf(divide(Replicated({6}, "outputs[0]")).status()), "outputs[0]");
 }
 
-TEST(PartialResultsTest, AccumulateInTheWholesType) {
+TEST(PartialResultsTest, PartialResultsUseTheFinalAccumulatorType) {
   v1::Operation mean;
   mean.mutable_reduction()->set_function(v1::Reduction::FUNCTION_MEAN);
   auto split = SplitReduction(mean, DType::kFloat16);
@@ -192,7 +192,7 @@ TEST(PartialResultsTest, AccumulateInTheWholesType) {
   EXPECT_EQ(split->steps[0].operation.reduction().data_type(), v1::DATA_TYPE_FLOAT32);
 }
 
-TEST(PartialResultsTest, AnInitialValueTakesPartOnce) {
+TEST(PartialResultsTest, InitialValueIsUsedOnce) {
   v1::Operation sum;
   sum.mutable_reduction()->set_function(v1::Reduction::FUNCTION_SUM);
   sum.mutable_reduction()->mutable_initial()->set_int_value(5);
@@ -202,7 +202,7 @@ TEST(PartialResultsTest, AnInitialValueTakesPartOnce) {
   EXPECT_FALSE(split->steps[0].operation.reduction().has_initial());
 }
 
-TEST(PartialResultsTest, WhatCannotBeCombinedSaysSo) {
+TEST(PartialResultsTest, UnsupportedCombinationIsUnimplemented) {
   v1::Operation fold;
   fold.mutable_reduction()->set_function_name("subtract");
   auto split = SplitReduction(fold, DType::kInt64);
@@ -210,7 +210,7 @@ TEST(PartialResultsTest, WhatCannotBeCombinedSaysSo) {
   EXPECT_THAT(std::string(split.status().message()), HasSubstr("subtract"));
 }
 
-// The parts of a creation are cut out of its plan: nothing of the shape is left in them.
+// The parts of a creation are cut from its plan, without the original shape.
 TEST(PartOfCreationTest, CountsFromItsFirstElement) {
   v1::Operation range;
   range.mutable_creation()->mutable_range()->mutable_stop()->set_int_value(10);

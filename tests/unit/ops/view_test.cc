@@ -46,7 +46,7 @@ class View {
 
 const ArrayInfo kTen = Contiguous(DType::kInt32, {10});
 
-TEST(View, SlicesAsPython) {
+TEST(View, SlicesFollowPython) {
   View a;
   a.Slice(0).set_start(2);
   auto info = *a.Of(kTen);

@@ -42,7 +42,7 @@ class JournalTest : public ::testing::Test {
     EXPECT_TRUE(journal.ok()) << journal.status();
     return journal.ok() ? Content(**journal) : Records{};
   }
-  // Of the file; ours for the test.
+  // The journal file, mapped by the test.
   int fd(int index) {
     auto files = keeper_.Copy();
     return lent_.emplace_back(std::move(files.at(Journal::FileName(kName, index)))).get();
@@ -61,7 +61,7 @@ TEST(Crc32cTest, KnownValues) {
             Crc32c(text.data() + 11, text.size() - 11, Crc32c(text.data(), 11)));
 }
 
-TEST_F(JournalTest, WhatWasCommittedIsThere) {
+TEST_F(JournalTest, CommittedRecordsAreRead) {
   auto journal = Create();
   journal->Set(1, "one");
   journal->Set(2, "");
@@ -74,7 +74,7 @@ TEST_F(JournalTest, WhatWasCommittedIsThere) {
   EXPECT_EQ(Reopened(), (Records{{1, "uno"}, {2, ""}}));
 }
 
-TEST_F(JournalTest, AnUnfinishedBatchIsNotThereAtAll) {
+TEST_F(JournalTest, UnfinishedBatchIsNotRead) {
   auto journal = Create();
   journal->Set(1, "one");
   ASSERT_TRUE(journal->Commit().ok());
@@ -83,7 +83,7 @@ TEST_F(JournalTest, AnUnfinishedBatchIsNotThereAtAll) {
   EXPECT_EQ(Reopened(), (Records{{1, "one"}}));
 }
 
-TEST_F(JournalTest, ASuccessorGoesOn) {
+TEST_F(JournalTest, SuccessorContinuesTheJournal) {
   Create()->Set(1, "never committed");
   {
     auto journal = Open();
@@ -101,8 +101,8 @@ TEST_F(JournalTest, ASuccessorGoesOn) {
   EXPECT_EQ((*third)->CountAttempt(), 2u);
 }
 
-// The end of the last batch is anywhere: only where it was written is it believed.
-TEST_F(JournalTest, AnEndWithinABatchIsDamage) {
+// The end of the last batch is moved anywhere: only its true position is accepted.
+TEST_F(JournalTest, EndWithinABatchIsDamage) {
   auto journal = Create();
   journal->Set(1, "first");
   ASSERT_TRUE(journal->Commit().ok());
@@ -127,7 +127,7 @@ TEST_F(JournalTest, AnEndWithinABatchIsDamage) {
   }
 }
 
-TEST_F(JournalTest, EveryChangedByteIsNoticed) {
+TEST_F(JournalTest, EveryChangedByteIsDetected) {
   auto journal = Create();
   journal->Set(7, "some bytes");
   journal->Set(8, "and some more of them");
@@ -150,7 +150,7 @@ TEST_F(JournalTest, EveryChangedByteIsNoticed) {
   EXPECT_EQ(Reopened().size(), 2u);
 }
 
-TEST_F(JournalTest, FilesThatAreCutOffOrNoJournalsAreDamage) {
+TEST_F(JournalTest, TruncatedOrForeignFilesAreDamage) {
   auto journal = Create();
   journal->Set(1, std::string(100000, 'x'));
   ASSERT_TRUE(journal->Commit().ok());
@@ -167,8 +167,8 @@ TEST_F(JournalTest, FilesThatAreCutOffOrNoJournalsAreDamage) {
       Journal::Open(&keeper_, kName, std::move(pipe_ends[0]), std::move(pipe_ends[1])).ok());
 }
 
-// It may have been the newer one: what the other has was true once.
-TEST_F(JournalTest, AMissingFileIsDamage) {
+// The missing file may be the newer one; the other has an outdated state.
+TEST_F(JournalTest, MissingFileIsDamage) {
   auto journal = Create();
   journal->Set(1, "one");
   ASSERT_TRUE(journal->Commit().ok());
@@ -210,8 +210,8 @@ TEST_F(JournalTest, RandomChangesAreReadBack) {
   EXPECT_EQ(journal->num_records(), expected.size());
 }
 
-// A file grows with what is alive, and is given back some time after.
-TEST_F(JournalTest, TheMemoryOfMuchWorkGoesBack) {
+// A file grows with its live records, and is returned some time later.
+TEST_F(JournalTest, MemoryIsReturnedAfterPeakLoad) {
   auto journal = Create();
   auto bytes_of_files = [&] {
     off_t bytes = 0;
@@ -232,7 +232,7 @@ TEST_F(JournalTest, TheMemoryOfMuchWorkGoesBack) {
   work(300);
   const uint64_t at_most = bytes_of_files();
   EXPECT_GT(at_most, 3 * at_first);
-  // Not while such work may come again.
+  // Not while such load may come again.
   journal->Trim();
   EXPECT_EQ(bytes_of_files(), at_most);
   for (int i = 0; i < 60; ++i) {
@@ -244,8 +244,8 @@ TEST_F(JournalTest, TheMemoryOfMuchWorkGoesBack) {
   EXPECT_EQ(Reopened().size(), 1u);
 }
 
-// Runs of keys that come and go, as kinds with ids that are counted up, and some that stay.
-TEST(RecordIndexTest, IsAsAMap) {
+// Runs of keys that come and go, like ids that are counted up, and some that stay.
+TEST(RecordIndexTest, BehavesLikeAMap) {
   RecordIndex index;
   std::map<uint64_t, uint64_t> expected;
   std::mt19937_64 random(1);
@@ -273,8 +273,8 @@ TEST(RecordIndexTest, IsAsAMap) {
   EXPECT_EQ(all, expected);
 }
 
-// A death during a compaction leaves the old file the valid one.
-TEST_F(JournalTest, AFileWithoutAGenerationDoesNotCount) {
+// A death during a compaction leaves the old file valid.
+TEST_F(JournalTest, FileWithoutGenerationIsIgnored) {
   auto journal = Create();
   for (uint64_t generation = 1; journal->generation() == 1;) {
     journal->Set(5, std::string(100000, 'y'));
@@ -283,7 +283,7 @@ TEST_F(JournalTest, AFileWithoutAGenerationDoesNotCount) {
   }
   Records expected = Reopened();
   EXPECT_EQ(expected.size(), 1u);
-  // The newer one, made invalid as it is while it is being written: the older is all there is.
+  // The newer file is invalid while it is written: only the older one counts.
   uint64_t none = 0;
   ASSERT_EQ(pwrite(fd(1), &none, 8, 16), 8);
   auto reopened = Open();

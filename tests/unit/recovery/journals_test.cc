@@ -54,7 +54,6 @@ TEST_F(JournalsTest, ReadsAllThatWasCommittedInAny) {
   }
   auto journals = Open();
   ASSERT_TRUE(journals.ok()) << journals.status();
-  EXPECT_FALSE((*journals)->of_one());
   Records expected = {{1, "everybody's"}};
   for (uint64_t stripe = 0; stripe < 63; ++stripe) {
     if (stripe != 5) expected[100 + stripe] = "a stripe's";
@@ -93,45 +92,20 @@ TEST_F(JournalsTest, AnotherNumberOfStripesIsNotRead) {
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
 }
 
-// What an earlier version's daemon left, in its one journal.
-TEST_F(JournalsTest, TheOneOfAnEarlierVersionIsDealtOut) {
-  Records expected;
-  {
-    auto one = *Journal::Create(&keeper_, "journal");
-    for (uint64_t key = 1; key <= 200; ++key) {
-      const std::string bytes(key * 7, static_cast<char>(key));
-      one->Set(key, bytes);
-      if (key % 10 != 0) expected[key] = bytes;
-    }
-    ASSERT_TRUE(one->Commit().ok());
-  }
-  // Whoever does not come to the end of it has spoiled nothing.
-  {
-    auto begun = Open();
-    ASSERT_TRUE(begun.ok()) << begun.status();
-    (*begun)->of(3).Set(3, "half of it");
-    ASSERT_TRUE((*begun)->of(3).Commit().ok());
-  }
-  auto journals = Open();
-  ASSERT_TRUE(journals.ok()) << journals.status();
-  EXPECT_TRUE((*journals)->of_one());
-  EXPECT_EQ(Content(**journals).size(), 200u);
-  auto stripe_of = [](uint64_t key) {
-    return key % 10 == 0 ? Journals::kNobody : static_cast<int>(key % kNumStripes);
-  };
-  ASSERT_TRUE((*journals)->DealOut(stripe_of).ok());
-  EXPECT_EQ(Content(**journals), expected);
-  (*journals)->of(1).Set(1, "changed");
-  ASSERT_TRUE((*journals)->of(1).Commit().ok());
-  expected[1] = "changed";
+// A process that died while it created them.
+TEST_F(JournalsTest, OpenAfterPartOfCreate_ReturnsNotFound) {
+  ASSERT_TRUE(Journal::Create(&keeper_, "journal").ok());
+  ASSERT_TRUE(Journal::Create(&keeper_, "journal-s0").ok());
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
+  Create();
+  EXPECT_TRUE(Open().ok());
+}
 
-  journals = Open();
-  ASSERT_TRUE(journals.ok()) << journals.status();
-  EXPECT_FALSE((*journals)->of_one());
-  EXPECT_EQ(Content(**journals), expected);
-  EXPECT_TRUE((*journals)->of(1).Has(1));
-  EXPECT_TRUE((*journals)->of(2).Has(66));
-  EXPECT_FALSE((*journals)->common().Has(66));
+TEST_F(JournalsTest, OpenOfRecordsWithoutTheNumberOfStripes_ReturnsDataLoss) {
+  auto common = *Journal::Create(&keeper_, "journal");
+  common->Set(1, "a record");
+  ASSERT_TRUE(common->Commit().ok());
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kDataLoss);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a small operation takes from the heap on its way through the engine.
+// Heap allocations of a small operation on its way through the engine.
 #include <deque>
 #include <functional>
 #include <memory>
@@ -9,6 +9,9 @@
 #include "server/base/block_pool.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/count_allocations.h"
 #include "tests/support/end_engine.h"
@@ -31,13 +34,13 @@ class AllocationsTest : public ::testing::Test {
     engine_ = Engine::Create({}, &broker_);
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
     v1::PutArrayRequest::Header header;
     header.set_parent(kSession);
     header.set_array_id(absl::StrCat(kFirst));
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
     header.mutable_spec()->add_shape(4);
-    auto upload = engine_->BeginUpload(kTenant, header, Now() + absl::Seconds(100));
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Now() + absl::Seconds(100));
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->Write(std::string(16, '\0')).ok());
     ASSERT_TRUE((*upload)->Finish().ok());
@@ -47,7 +50,7 @@ class AllocationsTest : public ::testing::Test {
     engine_.reset();
   }
 
-  // One more of a chain: from what the last one makes, which nobody else needs.
+  // Extends a chain: reads the previous result, which no other operation reads.
   void Go(SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("add");
@@ -58,19 +61,19 @@ class AllocationsTest : public ::testing::Test {
     release.add_handles(last_++);
     const std::string session = kSession;
     CountAllocations count(true);
-    auto ticket = engine_->Submit(kTenant, session, operation, deadline);
+    auto ticket = engine_->operations().Submit(kTenant, session, operation, deadline);
     ASSERT_TRUE(ticket.ok()) << ticket.status();
     (*ticket)->OnDone([this](const absl::Status& status) { num_ended_ += status.ok(); });
-    ASSERT_TRUE(engine_->Release(kTenant, session, release).ok());
+    ASSERT_TRUE(engine_->operations().Release(kTenant, session, release).ok());
   }
 
-  // Thousands of them, some hundreds under way; of each `deadline` says how long it has.
+  // Submits thousands of operations with hundreds in flight; `deadline` is called for each.
   void ExpectNothingTaken(const std::function<SteadyTime()>& deadline) {
-    constexpr int kUnderWay = 300, kWarm = 5000, kMeasured = 5000;
+    constexpr int kInFlight = 300, kWarm = 5000, kMeasured = 5000;
     Go();
     std::shared_ptr<::stride::testing::FakeWorker> worker = broker_.WaitForWorker(1);
     AWAIT(worker->num_held() != 0);
-    for (int i = 0; i < kUnderWay; ++i) Go(deadline());
+    for (int i = 0; i < kInFlight; ++i) Go(deadline());
     int64_t before = 0;
     for (int i = 0; i < kWarm + kMeasured; ++i) {
       if (i == kWarm) before = Allocations::count;
@@ -78,11 +81,11 @@ class AllocationsTest : public ::testing::Test {
       CountAllocations count(true);
       ASSERT_TRUE(worker->EndNext());
     }
-    // Tables grow now and then.
+    // Hash tables grow now and then.
     EXPECT_LT(Allocations::count - before, kMeasured / 50);
     while (worker->EndNext()) {
     }
-    EXPECT_EQ(num_ended_, 1 + kUnderWay + kWarm + kMeasured);
+    EXPECT_EQ(num_ended_, 1 + kInFlight + kWarm + kMeasured);
   }
 
   ::stride::testing::FakeBroker broker_{{::stride::testing::HostDevice(0)}};
@@ -91,13 +94,13 @@ class AllocationsTest : public ::testing::Test {
   int num_ended_ = 0;
 };
 
-TEST_F(AllocationsTest, AnOperationOfManyTakesNothingFromTheHeap) {
+TEST_F(AllocationsTest, SteadyStateOperationDoesNotAllocate) {
   if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
   ExpectNothingTaken([] { return SteadyTime::InfiniteFuture(); });
 }
 
-// Each must end before the one that came before it, and what is kept of that goes with it.
-TEST_F(AllocationsTest, NorDoesItsDeadline) {
+// Each deadline is earlier than the previous one. Its record is freed with the operation.
+TEST_F(AllocationsTest, SteadyStateDeadlineDoesNotAllocate) {
   if (!BlockPool::kPools) GTEST_SKIP() << "blocks are not pooled under a sanitizer";
   SteadyTime next = Now() + absl::Hours(10);
   ExpectNothingTaken([&] { return next -= absl::Seconds(1); });

@@ -1,5 +1,5 @@
-// Memory that the daemon keeps for a tenant: charged for every kind of thing, bounded, returned;
-// and the lists of these things.
+// Daemon memory used on behalf of a tenant: charged for every resource kind, bounded, refunded.
+// Also the lists of these resources.
 #include <malloc.h>
 
 #include <functional>
@@ -21,6 +21,16 @@
 #include "server/durable/store.h"
 #include "server/scheduler/answer.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/function_service.h"
+#include "server/scheduler/service/job_service.h"
+#include "server/scheduler/service/module_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/program_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
+#include "server/session/tenant_accounts.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -51,7 +61,7 @@ class ControlBytesTest : public ::testing::Test {
                              keeper != nullptr ? keeper->TakeAll() : std::vector<NamedFd>(), store);
     engine_->accounts().SetQuotas(
         {{kA, {.array_bytes = 64 << 20, .control_bytes = control_bytes, .jobs = 20}}}, {});
-    engine_->AwaitHealth(Now() + kPatience);
+    engine_->devices().AwaitHealth(Now() + kPatience);
   }
   void End() {
     if (engine_ == nullptr) return;
@@ -63,7 +73,7 @@ class ControlBytesTest : public ::testing::Test {
   absl::Status NewSession(const TenantId& tenant, const std::string& id) {
     v1::CreateSessionRequest request;
     request.set_session_id(id);
-    return engine_->CreateSession(tenant, request).status();
+    return engine_->sessions().Create(tenant, request).status();
   }
   static v1::Operation Fill(int64_t bytes, uint64_t handle) {
     v1::Operation operation;
@@ -74,7 +84,8 @@ class ControlBytesTest : public ::testing::Test {
     return operation;
   }
   absl::Status Run(const v1::Operation& operation) {
-    auto ticket = engine_->Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    auto ticket =
+        engine_->operations().Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
     return ticket.ok() ? (*ticket)->Wait(Now() + kPatience) : ticket.status();
   }
   absl::Status Named(int64_t bytes, const std::string& id) {
@@ -83,15 +94,15 @@ class ControlBytesTest : public ::testing::Test {
     request.set_array_id(id);
     request.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
     request.mutable_spec()->add_shape(bytes);
-    return engine_->CreateArray(kA, request).status();
+    return engine_->arrays().Create(kA, request).status();
   }
-  // Ends the daemon as if it had died, with work in flight.
+  // Stops the daemon as if it had crashed with work in flight.
   void Die() {
     engine_->StopRecording();
     broker_->Shutdown();
     engine_.reset();
   }
-  // A handle that stands for an error, by an operand that is not there.
+  // Makes a handle that stands for an error: its operand does not exist.
   absl::Status Failed(uint64_t handle) {
     v1::Operation copy;
     copy.mutable_copy()->mutable_input()->set_handle(1u << 30);
@@ -99,14 +110,14 @@ class ControlBytesTest : public ::testing::Test {
     absl::Status status = Run(copy);
     return absl::IsNotFound(status) ? absl::OkStatus() : status;
   }
-  // An upload that has begun and does not go on.
+  // Begins an upload that stays unfinished.
   absl::Status Upload(uint64_t handle) {
     v1::PutArrayRequest::Header header;
     header.set_parent("sessions/s");
     header.set_array_id(absl::StrCat(handle));
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
     header.mutable_spec()->add_shape(8);
-    return engine_->BeginUpload(kA, header, Now() + kPatience).status();
+    return engine_->arrays().BeginUpload(kA, header, Now() + kPatience).status();
   }
   absl::Status Module(const std::string& id, size_t source_bytes, size_t entry_bytes = 1) {
     v1::CreateModuleRequest request;
@@ -115,7 +126,7 @@ class ControlBytesTest : public ::testing::Test {
     request.mutable_module()->add_entries("f");
     for (size_t bytes = 0; bytes + 1 < entry_bytes; bytes += 1000)
       request.mutable_module()->add_entries(std::string(1000, 'e'));
-    return engine_->CreateModule(kA, request, Now() + kPatience).status();
+    return engine_->modules().Create(kA, request, Now() + kPatience).status();
   }
   absl::Status Function(const std::string& id, const std::string& text = "a + a") {
     v1::CreateFunctionRequest request;
@@ -124,15 +135,17 @@ class ControlBytesTest : public ::testing::Test {
     ufunc->add_signatures("float32->float32");
     ufunc->mutable_body()->mutable_expression()->set_text(text);
     ufunc->mutable_body()->mutable_expression()->add_parameters("a");
-    return engine_->CreateFunction(kA, request, Now() + kPatience).status();
+    return engine_->functions().Create(kA, request, Now() + kPatience).status();
   }
-  absl::Status Program(const std::string& id, int num_steps = 3) {
+  absl::Status Program(const std::string& id, int num_steps = 3, bool declared = true) {
     v1::CreateProgramRequest request;
     request.set_program_id(id);
     auto* input = request.mutable_program()->add_inputs();
     input->set_handle(1);
-    input->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
-    input->mutable_spec()->add_shape(4);
+    if (declared) {
+      input->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
+      input->mutable_spec()->add_shape(4);
+    }
     for (int i = 1; i <= num_steps; ++i) {
       v1::Operation* step = request.mutable_program()->add_operations();
       auto* ufunc = step->mutable_ufunc();
@@ -142,15 +155,15 @@ class ControlBytesTest : public ::testing::Test {
       step->add_outputs()->set_handle(i + 1);
     }
     request.mutable_program()->add_outputs(num_steps + 1);
-    return engine_->CreateProgram(kA, request).status();
+    return engine_->programs().Create(kA, request).status();
   }
-  // A job of empty fills. Returns when the job has ended.
+  // Runs a job of empty fills. Returns when the job has ended.
   absl::StatusOr<std::string> Job(int num_operations, const std::string& label = "") {
     v1::CreateJobRequest request;
     request.mutable_job()->set_label(label);
     for (int i = 0; i < num_operations; ++i)
       *request.mutable_job()->add_operations() = Fill(0, i + 1);
-    auto job = engine_->CreateJob(kA, request);
+    auto job = engine_->jobs().Create(kA, request);
     if (!job.ok()) return job.status();
     return AwaitEnd(job->name());
   }
@@ -158,8 +171,8 @@ class ControlBytesTest : public ::testing::Test {
     uint64_t sequence = 0;
     v1::Job::State state = v1::Job::STATE_UNSPECIFIED;
     while (state < v1::Job::STATE_SUCCEEDED) {
-      auto events = engine_->NextJobEvents(kA, name, sequence, Now() + kPatience);
-      if (absl::IsNotFound(events.status())) return name;  // ended, and dropped already
+      auto events = engine_->jobs().NextEvents(kA, name, sequence, Now() + kPatience);
+      if (absl::IsNotFound(events.status())) return name;  // ended and already dropped
       if (!events.ok()) return events.status();
       if (events->empty()) return absl::DeadlineExceededError(name);
       sequence = events->back().sequence();
@@ -169,50 +182,50 @@ class ControlBytesTest : public ::testing::Test {
     return name;
   }
   int64_t Used(const TenantId& tenant = kA) {
-    const v1::Usage usage = engine_->GetUsage(tenant);
+    const v1::Usage usage = engine_->tenants().GetUsage(tenant);
     for (const auto& quota : usage.quotas()) {
       if (quota.name() == "control-bytes") return quota.used();
     }
     return -1;
   }
-  // Things that end on other threads count for a while.
+  // Resources released on other threads count for a short time.
   bool ComesTo(int64_t used) {
     return stride::testing::Eventually([&] { return Used() == used; });
   }
   void DeleteAll() {
     for (const char* session : {"sessions/s", "sessions/t"})
-      engine_->DeleteSession(kA, session).IgnoreError();
+      engine_->sessions().Delete(kA, session).IgnoreError();
     v1::ListArraysRequest arrays;
     arrays.set_parent("tenants/a");
-    for (auto page = engine_->ListArrays(kA, arrays); page.ok() && page->arrays_size() > 0;
-         page = engine_->ListArrays(kA, arrays)) {
+    for (auto page = engine_->arrays().List(kA, arrays); page.ok() && page->arrays_size() > 0;
+         page = engine_->arrays().List(kA, arrays)) {
       for (const auto& array : page->arrays())
-        ASSERT_TRUE(engine_->DeleteArray(kA, array.name()).ok());
+        ASSERT_TRUE(engine_->arrays().Delete(kA, array.name()).ok());
     }
-    for (auto page = engine_->ListJobs(kA, {}); page.ok() && page->jobs_size() > 0;
-         page = engine_->ListJobs(kA, {})) {
+    for (auto page = engine_->jobs().List(kA, {}); page.ok() && page->jobs_size() > 0;
+         page = engine_->jobs().List(kA, {})) {
       for (const auto& job : page->jobs()) {
         ASSERT_TRUE(AwaitEnd(job.name()).ok());
-        ASSERT_TRUE(engine_->DeleteJob(kA, job.name()).ok());
+        ASSERT_TRUE(engine_->jobs().Delete(kA, job.name()).ok());
       }
     }
-    for (auto page = engine_->ListModules(kA, {}); page.ok() && page->modules_size() > 0;
-         page = engine_->ListModules(kA, {})) {
+    for (auto page = engine_->modules().List(kA, {}); page.ok() && page->modules_size() > 0;
+         page = engine_->modules().List(kA, {})) {
       for (const auto& module : page->modules())
-        ASSERT_TRUE(engine_->DeleteModule(kA, module.name()).ok());
+        ASSERT_TRUE(engine_->modules().Delete(kA, module.name()).ok());
     }
-    for (auto page = engine_->ListFunctions(kA, {}); page.ok() && page->functions_size() > 0;
-         page = engine_->ListFunctions(kA, {})) {
+    for (auto page = engine_->functions().List(kA, {}); page.ok() && page->functions_size() > 0;
+         page = engine_->functions().List(kA, {})) {
       for (const auto& function : page->functions())
-        ASSERT_TRUE(engine_->DeleteFunction(kA, function.name()).ok());
+        ASSERT_TRUE(engine_->functions().Delete(kA, function.name()).ok());
     }
-    for (auto page = engine_->ListPrograms(kA, {}); page.ok() && page->programs_size() > 0;
-         page = engine_->ListPrograms(kA, {})) {
+    for (auto page = engine_->programs().List(kA, {}); page.ok() && page->programs_size() > 0;
+         page = engine_->programs().List(kA, {})) {
       for (const auto& program : page->programs())
-        ASSERT_TRUE(engine_->DeleteProgram(kA, program.name()).ok());
+        ASSERT_TRUE(engine_->programs().Delete(kA, program.name()).ok());
     }
   }
-  // Makes one more of each kind, the i-th; the session `s` is there.
+  // Creates the i-th resource of each kind; session `s` exists.
   using Make = std::function<absl::Status(int)>;
   std::map<std::string, Make> Kinds() {
     return {
@@ -237,7 +250,7 @@ class ControlBytesTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(ControlBytesTest, EveryKindOfThingIsChargedAndGivenBack) {
+TEST_F(ControlBytesTest, EveryResourceKindIsChargedAndRefunded) {
   Start(1 << 30);
   EXPECT_EQ(Used(), 0);
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -253,12 +266,12 @@ TEST_F(ControlBytesTest, EveryKindOfThingIsChargedAndGivenBack) {
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_GT(Used(), before);
   EXPECT_EQ(Used(kB), 0);
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/more-1").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/more-1").ok());
   DeleteAll();
   EXPECT_TRUE(ComesTo(0)) << Used();
 }
 
-TEST_F(ControlBytesTest, EveryKindOfThingIsRefusedBeyondTheQuota) {
+TEST_F(ControlBytesTest, EveryResourceKindIsRefusedBeyondQuota) {
   Start(0);
   int num_kinds = 0;
   for (const auto& [kind, make] : Kinds()) {
@@ -272,8 +285,9 @@ TEST_F(ControlBytesTest, EveryKindOfThingIsRefusedBeyondTheQuota) {
       made += status.ok();
     }
     if (kind == "failed handle") {
-      // The operation fails as it would; the handle stands for nothing.
-      EXPECT_TRUE(absl::IsNotFound(engine_->GetArray(kA, "sessions/s/arrays/2000999").status()));
+      // The operation fails with the quota error; the handle stands for nothing.
+      EXPECT_TRUE(
+          absl::IsNotFound(engine_->arrays().Get(kA, "sessions/s/arrays/2000999").status()));
     } else {
       EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
       EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_QUOTA);
@@ -281,17 +295,17 @@ TEST_F(ControlBytesTest, EveryKindOfThingIsRefusedBeyondTheQuota) {
       EXPECT_EQ(MetadataOf(status, "limit"), absl::StrCat(100 << 10));
     }
     EXPECT_GT(made, 0);
-    // A buffer counts before its handle does.
+    // A buffer is charged before its handle.
     EXPECT_LE(Used(), (100 << 10) + 2048);
     EXPECT_TRUE(NewSession(kB, absl::StrCat("s-", ++num_kinds)).ok());
     for (int i = 0; i < made; ++i)
-      engine_->DeleteSession(kA, absl::StrCat("sessions/more-", i)).IgnoreError();
+      engine_->sessions().Delete(kA, absl::StrCat("sessions/more-", i)).IgnoreError();
     DeleteAll();
     EXPECT_TRUE(ComesTo(0)) << Used();
   }
 }
 
-TEST_F(ControlBytesTest, AJobThatIsTooLargeIsRefused) {
+TEST_F(ControlBytesTest, OversizedJobIsRefused) {
   Start(100 << 10);
   EXPECT_TRUE(Job(5).ok());
   const absl::Status status = Job(100).status();
@@ -300,7 +314,7 @@ TEST_F(ControlBytesTest, AJobThatIsTooLargeIsRefused) {
   EXPECT_EQ(engine_->accounts().live_jobs(kA), 0);
 }
 
-TEST_F(ControlBytesTest, ARefusedResultLeavesNothingOfItsOperation) {
+TEST_F(ControlBytesTest, RefusedResultLeavesNoPartialOperation) {
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
   v1::Operation divmod;
@@ -318,20 +332,20 @@ TEST_F(ControlBytesTest, ARefusedResultLeavesNothingOfItsOperation) {
   v1::Release release;
   release.add_handles(1);
   release.add_handles(2);
-  ASSERT_TRUE(engine_->Release(kA, "sessions/s", release).ok());
+  ASSERT_TRUE(engine_->operations().Release(kA, "sessions/s", release).ok());
   ASSERT_TRUE(ComesTo(empty));
-  // Room for all but the last handle.
+  // Leaves room for all but the last handle.
   engine_->accounts().SetQuotas({{kA, {.control_bytes = empty + two - 1}}}, {});
   EXPECT_EQ(MetadataOf(Run(divmod), "quota"), "control-bytes");
   v1::ListArraysRequest list;
   list.set_parent("sessions/s");
-  auto left = engine_->ListArrays(kA, list);
+  auto left = engine_->arrays().List(kA, list);
   ASSERT_TRUE(left.ok());
   for (const v1::Array& array : left->arrays())
     EXPECT_EQ(array.state(), v1::Array::STATE_FAILED) << array.ShortDebugString();
 }
 
-TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
+TEST_F(ControlBytesTest, EndedJobsAreDroppedInOrderOfCompletion) {
   Start(200 << 10);
   std::vector<std::string> names;
   for (int i = 0; i < 40; ++i) {
@@ -340,51 +354,51 @@ TEST_F(ControlBytesTest, JobsThatEndedFirstAreDroppedFirst) {
     names.push_back(*job);
     EXPECT_LE(Used(), 200 << 10);
   }
-  EXPECT_TRUE(absl::IsNotFound(engine_->GetJob(kA, names.front()).status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_->jobs().Get(kA, names.front()).status()));
   std::vector<std::string> kept;
-  auto jobs = engine_->ListJobs(kA, {});
+  auto jobs = engine_->jobs().List(kA, {});
   ASSERT_TRUE(jobs.ok());
   std::set<std::string> listed;
   for (const auto& job : jobs->jobs()) listed.insert(job.name());
   ASSERT_GT(listed.size(), 1u);
   for (size_t i = 0; i < names.size(); ++i)
     EXPECT_EQ(listed.count(names[i]) > 0, i >= names.size() - listed.size()) << i;
-  // Other things are no reason to refuse: the jobs go.
+  // Other resources cause no refusal: the ended jobs are dropped.
   ASSERT_TRUE(NewSession(kA, "s").ok());
   absl::Status status;
   int made = 0;
   while (status.ok()) status = Run(Fill(0, ++made));
   EXPECT_EQ(MetadataOf(status, "quota"), "control-bytes") << status;
   AWAIT(Used() <= 203 << 10);
-  EXPECT_EQ(engine_->ListJobs(kA, {})->jobs_size(), 0);
-  // Nor does a request's id name one that is no more.
+  EXPECT_EQ(engine_->jobs().List(kA, {})->jobs_size(), 0);
+  // The id of a dropped job's request is free again.
   v1::CreateJobRequest again;
   again.set_request_id("same");
   *again.mutable_job()->add_operations() = Fill(0, 1);
   engine_->accounts().SetQuotas({{kA, {.control_bytes = 400 << 10}}}, {});
-  auto first = engine_->CreateJob(kA, again);
+  auto first = engine_->jobs().Create(kA, again);
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(engine_->CreateJob(kA, again)->name(), first->name());
+  EXPECT_EQ(engine_->jobs().Create(kA, again)->name(), first->name());
 }
 
-TEST_F(ControlBytesTest, AnEndedJobHoldsNoArray) {
+TEST_F(ControlBytesTest, EndedJobReferencesNoArray) {
   Start(1 << 30);
   v1::CreateJobRequest request;
   v1::Operation fill = Fill(1 << 20, 1);
   fill.mutable_outputs(0)->set_name("tenants/a/arrays/result");
   *request.mutable_job()->add_operations() = fill;
-  auto job = engine_->CreateJob(kA, request);
+  auto job = engine_->jobs().Create(kA, request);
   ASSERT_TRUE(job.ok()) << job.status();
   ASSERT_TRUE(AwaitEnd(job->name()).ok());
-  ASSERT_TRUE(engine_->DeleteArray(kA, "tenants/a/arrays/result").ok());
-  auto array_bytes = [&] { return engine_->GetUsage(kA).quotas(0).used(); };
-  ASSERT_EQ(engine_->GetUsage(kA).quotas(0).name(), "array-bytes");
+  ASSERT_TRUE(engine_->arrays().Delete(kA, "tenants/a/arrays/result").ok());
+  auto array_bytes = [&] { return engine_->tenants().GetUsage(kA).quotas(0).used(); };
+  ASSERT_EQ(engine_->tenants().GetUsage(kA).quotas(0).name(), "array-bytes");
   AWAIT(array_bytes() == 0);
-  EXPECT_EQ(engine_->GetJob(kA, job->name())->results_size(), 1);
+  EXPECT_EQ(engine_->jobs().Get(kA, job->name())->results_size(), 1);
 }
 
-// Some hundreds of every kind: the heap grows by less than is charged.
-TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
+// Hundreds of every kind: the heap grows by less than the charge.
+TEST_F(ControlBytesTest, ChargeCoversHeapUse) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's heap reports no sizes";
 #endif
@@ -395,14 +409,14 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
   kinds["job with source"] = [this](int i) {
     v1::CreateJobRequest request;
     for (int k = 0; k < 3; ++k) {
-      // The source is of an operation that fails: there is no such entry.
+      // The source is a failed operation, which leaves no such entry.
       auto* launch = request.mutable_job()->add_operations()->mutable_kernel_launch();
       launch->set_source(std::string(100000, 's'));
       launch->set_entry("f");
       launch->mutable_grid()->set_x(1);
       launch->mutable_block()->set_x(1);
     }
-    auto job = engine_->CreateJob(kA, request);
+    auto job = engine_->jobs().Create(kA, request);
     if (!job.ok()) return job.status();
     AwaitEnd(job->name()).status().IgnoreError();
     return absl::OkStatus();
@@ -439,8 +453,8 @@ TEST_F(ControlBytesTest, TheChargeCoversTheHeap) {
   DeleteAll();
 }
 
-// The next daemon charges the thing that `make` makes again, and releases the charge with it.
-TEST_F(ControlBytesTest, ARestartChargesAgain) {
+// The next daemon charges the resource that `make` creates again, and refunds it.
+TEST_F(ControlBytesTest, RestartRestoresCharges) {
   MemoryKeeper keeper;
   Start(1 << 30, &keeper);
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -451,17 +465,17 @@ TEST_F(ControlBytesTest, ARestartChargesAgain) {
   ASSERT_TRUE(Job(50).ok());
   const int64_t before = Used();
   Die();
-  // No quota applies to what is there.
+  // Restored resources are exempt from quotas.
   Start(1000, &keeper);
-  EXPECT_GT(Used(), before / 3);  // no plans yet, and one event of the job
+  EXPECT_GT(Used(), before / 3);  // no plans yet, and one job event
   EXPECT_LE(Used(), before);
   EXPECT_EQ(MetadataOf(NewSession(kA, "t"), "quota"), "control-bytes");
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/more-1").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/more-1").ok());
   DeleteAll();
   EXPECT_TRUE(ComesTo(0)) << Used();
 }
 
-TEST_F(ControlBytesTest, ThingsReadFromDiskAreChargedAgain) {
+TEST_F(ControlBytesTest, RestoredResourcesAreChargedAgain) {
   const std::string folder = absl::StrCat(::testing::TempDir(), "/control-bytes-", getpid());
   auto open = [&] {
     return *durable::DurableStore::Open({.folder = folder, .max_bytes = 1 << 20});
@@ -487,37 +501,37 @@ TEST_F(ControlBytesTest, ThingsReadFromDiskAreChargedAgain) {
 
 // --- lists ---
 
-TEST_F(ControlBytesTest, ListsHaveNoCodeAndGetHas) {
+TEST_F(ControlBytesTest, ListOmitsCodeAndGetReturnsIt) {
   Start(1 << 30);
   ASSERT_TRUE(Module("m", 5000).ok());
   ASSERT_TRUE(Function("f").ok());
   ASSERT_TRUE(Program("p").ok());
   auto job = Job(2);
   ASSERT_TRUE(job.ok());
-  const v1::Module module = engine_->ListModules(kA, {})->modules(0);
+  const v1::Module module = engine_->modules().List(kA, {})->modules(0);
   EXPECT_EQ(module.code_case(), v1::Module::CODE_NOT_SET);
   EXPECT_THAT(module.omitted(), Contains("source"));
   EXPECT_EQ(module.kernels_size(), 1);
-  EXPECT_EQ(engine_->GetModule(kA, module.name())->source().size(), 5000u);
-  EXPECT_EQ(engine_->GetModule(kA, module.name())->omitted_size(), 0);
-  const v1::Function function = engine_->ListFunctions(kA, {})->functions(0);
+  EXPECT_EQ(engine_->modules().Get(kA, module.name())->source().size(), 5000u);
+  EXPECT_EQ(engine_->modules().Get(kA, module.name())->omitted_size(), 0);
+  const v1::Function function = engine_->functions().List(kA, {})->functions(0);
   EXPECT_EQ(function.kind_case(), v1::Function::kUfunc);
   EXPECT_FALSE(function.ufunc().has_body());
   EXPECT_EQ(function.ufunc().signatures_size(), 1);
   EXPECT_THAT(function.omitted(), Contains("ufunc.body"));
-  EXPECT_TRUE(engine_->GetFunction(kA, function.name())->ufunc().has_body());
-  const v1::Program program = engine_->ListPrograms(kA, {})->programs(0);
+  EXPECT_TRUE(engine_->functions().Get(kA, function.name())->ufunc().has_body());
+  const v1::Program program = engine_->programs().List(kA, {})->programs(0);
   EXPECT_EQ(program.operations_size(), 0);
   EXPECT_EQ(program.inputs_size(), 1);
   EXPECT_EQ(program.outputs_size(), 1);
-  EXPECT_EQ(engine_->GetProgram(kA, program.name())->operations_size(), 3);
-  const v1::Job listed = engine_->ListJobs(kA, {})->jobs(0);
+  EXPECT_EQ(engine_->programs().Get(kA, program.name())->operations_size(), 3);
+  const v1::Job listed = engine_->jobs().List(kA, {})->jobs(0);
   EXPECT_EQ(listed.operations_size(), 0);
   EXPECT_THAT(listed.omitted(), Contains("operations"));
   EXPECT_EQ(listed.state(), v1::Job::STATE_SUCCEEDED);
   EXPECT_EQ(listed.timelines_size(), 2);
   EXPECT_TRUE(listed.has_create_time());
-  EXPECT_EQ(engine_->GetJob(kA, *job)->operations_size(), 2);
+  EXPECT_EQ(engine_->jobs().Get(kA, *job)->operations_size(), 2);
 }
 
 // A list has every field of a message, also fields that are added later.
@@ -546,7 +560,7 @@ TEST_F(ControlBytesTest, PagesEndAtOneMebibyte) {
   std::vector<std::string> names;
   v1::ListModulesRequest request;
   do {
-    auto page = engine_->ListModules(kA, request);
+    auto page = engine_->modules().List(kA, request);
     ASSERT_TRUE(page.ok()) << page.status();
     ASSERT_GT(page->modules_size(), 0);
     if (page->modules_size() > 1) {
@@ -555,7 +569,7 @@ TEST_F(ControlBytesTest, PagesEndAtOneMebibyte) {
     for (const v1::Module& module : page->modules()) {
       names.push_back(module.name());
       // A deletion between two pages moves nothing.
-      ASSERT_TRUE(engine_->DeleteModule(kA, module.name()).ok());
+      ASSERT_TRUE(engine_->modules().Delete(kA, module.name()).ok());
     }
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
@@ -564,7 +578,7 @@ TEST_F(ControlBytesTest, PagesEndAtOneMebibyte) {
   EXPECT_EQ(names, all);
 }
 
-TEST_F(ControlBytesTest, PagesOfArraysEndByNumberAndGoOnWhereTheyEnded) {
+TEST_F(ControlBytesTest, ArrayPagesAreBoundedAndResumeAtTheirToken) {
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
   for (int i = 1; i <= 7; ++i) {
@@ -577,22 +591,22 @@ TEST_F(ControlBytesTest, PagesOfArraysEndByNumberAndGoOnWhereTheyEnded) {
     request.set_page_size(3);
     std::vector<int> sizes;
     do {
-      auto page = engine_->ListArrays(kA, request);
+      auto page = engine_->arrays().List(kA, request);
       ASSERT_TRUE(page.ok()) << page.status();
       sizes.push_back(page->arrays_size());
       for (const v1::Array& array : page->arrays())
-        ASSERT_TRUE(engine_->DeleteArray(kA, array.name()).ok());
+        ASSERT_TRUE(engine_->arrays().Delete(kA, array.name()).ok());
       request.set_page_token(page->next_page_token());
     } while (!request.page_token().empty());
     EXPECT_EQ(sizes, (std::vector<int>{3, 3, 1})) << parent;
   }
 }
 
-TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
+TEST_F(ControlBytesTest, SingleResourceResponsesFitAMessage) {
   Start(1 << 30);
-  // Larger than a module that arrives by gRPC, with all its entries.
+  // Larger than any module that gRPC accepts, with all its entries.
   ASSERT_TRUE(Module("m", 6 << 20, 100).ok());
-  auto module = engine_->GetModule(kA, "tenants/a/modules/m");
+  auto module = engine_->modules().Get(kA, "tenants/a/modules/m");
   ASSERT_TRUE(module.ok());
   EXPECT_LE(module->ByteSizeLong(), kMaxAnswerBytes);
   EXPECT_THAT(module->omitted(), Contains("source"));
@@ -609,26 +623,25 @@ TEST_F(ControlBytesTest, AnswersAboutOneThingFitAMessage) {
     copy.add_outputs()->set_handle(i + 1);
     *request.mutable_job()->add_operations() = copy;
   }
-  auto made = engine_->CreateJob(kA, request);
+  auto made = engine_->jobs().Create(kA, request);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_LE(made->ByteSizeLong(), kMaxAnswerBytes);
   EXPECT_THAT(made->omitted(), Contains("operations"));
   ASSERT_TRUE(AwaitEnd(made->name()).ok());
-  auto job = engine_->GetJob(kA, made->name());
+  auto job = engine_->jobs().Get(kA, made->name());
   ASSERT_TRUE(job.ok());
   EXPECT_LE(job->ByteSizeLong(), kMaxAnswerBytes);
   EXPECT_THAT(job->omitted(), Contains("operations"));
   EXPECT_EQ(job->timelines_size(), 5);
-  auto events = engine_->NextJobEvents(kA, made->name(), 1, Now() + kPatience);
+  auto events = engine_->jobs().NextEvents(kA, made->name(), 1, Now() + kPatience);
   ASSERT_TRUE(events.ok());
   for (const v1::WatchJobResponse& event : *events)
     EXPECT_LE(event.ByteSizeLong(), size_t{4} << 20);
 }
 
-// A list takes only the lock of its own tenants, so other tenants' calls do not wait for it, nor
-// does it wait for them.
+// A list takes only its tenant's lock. Neither this call nor those of other tenants wait.
 TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
-  // No other work begins a section during the test.
+  // No other work takes a lock during the test.
   Start(1 << 30, nullptr, nullptr, /*housekeeping=*/absl::Hours(1));
   ASSERT_NE(StripeOf(kA), StripeOf(kB));
   ASSERT_TRUE(NewSession(kA, "s").ok());
@@ -641,23 +654,23 @@ TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
   auto job = Job(1);
   ASSERT_TRUE(job.ok()) << job.status();
   absl::Notification listed;
-  auto others = engine_->BeginTogether(kB);  // their lock
+  auto others = engine_->operations().BeginSubmitBatch(kB);  // their lock
   std::thread lists([&] {
     v1::ListArraysRequest arrays;
     for (const char* parent : {"sessions/s", "tenants/a"}) {
       arrays.set_parent(parent);
-      EXPECT_EQ(engine_->ListArrays(kA, arrays)->arrays_size(), 1);
+      EXPECT_EQ(engine_->arrays().List(kA, arrays)->arrays_size(), 1);
     }
-    EXPECT_EQ(engine_->ListModules(kA, {})->modules_size(), 1);
-    EXPECT_EQ(engine_->ListFunctions(kA, {})->functions_size(), 1);
-    EXPECT_EQ(engine_->ListPrograms(kA, {})->programs_size(), 1);
-    EXPECT_EQ(engine_->ListJobs(kA, {})->jobs_size(), 1);
-    EXPECT_TRUE(engine_->GetModule(kA, "tenants/a/modules/m").ok());
-    EXPECT_TRUE(engine_->GetFunction(kA, "tenants/a/functions/f").ok());
-    EXPECT_TRUE(engine_->GetProgram(kA, "tenants/a/programs/p").ok());
-    EXPECT_TRUE(engine_->GetJob(kA, *job).ok());
-    EXPECT_TRUE(engine_->GetSession(kA, "sessions/s").ok());
-    EXPECT_TRUE(engine_->RenewSession(kA, "sessions/s").ok());
+    EXPECT_EQ(engine_->modules().List(kA, {})->modules_size(), 1);
+    EXPECT_EQ(engine_->functions().List(kA, {})->functions_size(), 1);
+    EXPECT_EQ(engine_->programs().List(kA, {})->programs_size(), 1);
+    EXPECT_EQ(engine_->jobs().List(kA, {})->jobs_size(), 1);
+    EXPECT_TRUE(engine_->modules().Get(kA, "tenants/a/modules/m").ok());
+    EXPECT_TRUE(engine_->functions().Get(kA, "tenants/a/functions/f").ok());
+    EXPECT_TRUE(engine_->programs().Get(kA, "tenants/a/programs/p").ok());
+    EXPECT_TRUE(engine_->jobs().Get(kA, *job).ok());
+    EXPECT_TRUE(engine_->sessions().Get(kA, "sessions/s").ok());
+    EXPECT_TRUE(engine_->sessions().Renew(kA, "sessions/s").ok());
     EXPECT_GT(Used(), 0);
     listed.Notify();
   });
@@ -666,7 +679,35 @@ TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
   lists.join();
 }
 
-TEST_F(ControlBytesTest, RangesOfAnUploadThatLieApartAreBounded) {
+// What concerns one tenant alone takes no lock of others either.
+TEST_F(ControlBytesTest, DefinitionsNeedNoLockOfOtherTenants) {
+  Start(1 << 30, nullptr, nullptr, /*housekeeping=*/absl::Hours(1));
+  ASSERT_NE(StripeOf(kA), StripeOf(kB));
+  ASSERT_TRUE(NewSession(kA, "s").ok());
+  ASSERT_TRUE(NewSession(kB, "s").ok());
+  ASSERT_TRUE(Run(Fill(4, 1)).ok());
+  ASSERT_TRUE(Module("m", 1000).ok());
+  absl::Notification done;
+  auto others = engine_->operations().BeginSubmitBatch(kB);  // their lock
+  std::thread calls([&] {
+    EXPECT_TRUE(Function("f").ok());
+    EXPECT_TRUE(engine_->functions().Delete(kA, "tenants/a/functions/f").ok());
+    EXPECT_TRUE(Program("p", 3, /*declared=*/false).ok());
+    v1::Operation call;  // the first, for which the plan is made
+    call.mutable_program_call()->set_program("tenants/a/programs/p");
+    call.mutable_program_call()->add_inputs()->set_handle(1);
+    call.add_outputs()->set_handle(2);
+    EXPECT_TRUE(engine_->operations().Submit(kA, "sessions/s", call, Now() + kPatience).ok());
+    EXPECT_TRUE(engine_->programs().Delete(kA, "tenants/a/programs/p").ok());
+    EXPECT_TRUE(engine_->modules().Delete(kA, "tenants/a/modules/m").ok());
+    done.Notify();
+  });
+  EXPECT_TRUE(done.WaitForNotificationWithTimeout(kPatience));
+  others.reset();
+  calls.join();
+}
+
+TEST_F(ControlBytesTest, DisjointUploadRangesAreBounded) {
   Start(1 << 30);
   ASSERT_TRUE(NewSession(kA, "s").ok());
   v1::PutArrayRequest::Header header;
@@ -677,7 +718,7 @@ TEST_F(ControlBytesTest, RangesOfAnUploadThatLieApartAreBounded) {
   auto put = [&](int64_t begin) {
     header.mutable_range()->set_begin(begin);
     header.mutable_range()->set_end(begin + 1);
-    auto upload = engine_->BeginUpload(kA, header, Now() + kPatience);
+    auto upload = engine_->arrays().BeginUpload(kA, header, Now() + kPatience);
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write("x");
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -691,7 +732,7 @@ TEST_F(ControlBytesTest, RangesOfAnUploadThatLieApartAreBounded) {
   EXPECT_GT(Used(), before + 100 * 10000);
   // A range that fills a gap is accepted.
   EXPECT_TRUE(put(1).ok());
-  EXPECT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  EXPECT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
 }
 
 }  // namespace

@@ -16,9 +16,17 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/stripe.h"
 #include "server/base/surroundings.h"
 #include "server/ops/block_loops.h"
 #include "server/ops/reduce_by_blocks.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/function_service.h"
+#include "server/scheduler/service/job_service.h"
+#include "server/scheduler/service/module_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -43,7 +51,7 @@ class EngineTest : public ::testing::Test {
     engine_ = Engine::Create(options, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   }
   void TearDown() override {
     if (broker_ == nullptr) return;
@@ -53,7 +61,7 @@ class EngineTest : public ::testing::Test {
 
   static SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
-  // Of an upload of so many float32.
+  // Header of an upload of `count` float32 elements.
   static v1::PutArrayRequest::Header HeaderOf(uint64_t handle, int64_t count) {
     v1::PutArrayRequest::Header header;
     header.set_parent("sessions/s");
@@ -66,7 +74,7 @@ class EngineTest : public ::testing::Test {
                                 std::string device = "") {
     v1::PutArrayRequest::Header header = HeaderOf(handle, static_cast<int64_t>(values.size()));
     header.set_device(device);
-    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
     absl::Status written =
         (*upload)->Write({reinterpret_cast<const char*>(values.data()), values.size() * 4});
@@ -77,7 +85,7 @@ class EngineTest : public ::testing::Test {
   absl::StatusOr<std::vector<float>> Fetch(uint64_t handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
-    auto download = engine_->BeginDownload(kTenant, request, Soon());
+    auto download = engine_->arrays().BeginDownload(kTenant, request, Soon());
     if (!download.ok()) return download.status();
     std::string bytes;
     while (true) {
@@ -100,12 +108,12 @@ class EngineTest : public ::testing::Test {
     operation.set_device(device);
     return operation;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(
       const v1::Operation& operation, SteadyTime deadline = SteadyTime::InfiniteFuture()) {
-    return engine_->Submit(kTenant, "sessions/s", operation, deadline);
+    return engine_->operations().Submit(kTenant, "sessions/s", operation, deadline);
   }
   v1::Array::State State(uint64_t handle) {
-    auto array = engine_->GetArray(kTenant, absl::StrCat("sessions/s/arrays/", handle));
+    auto array = engine_->arrays().Get(kTenant, absl::StrCat("sessions/s/arrays/", handle));
     return array.ok() ? array->state() : v1::Array::STATE_UNSPECIFIED;
   }
 
@@ -113,7 +121,7 @@ class EngineTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(EngineTest, BytesComeBackAsTheyWentInToHostMemory) {
+TEST_F(EngineTest, BytesRoundTripThroughHostMemory) {
   Start({HostDevice(0)});
   std::vector<float> values(100000);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -125,7 +133,7 @@ TEST_F(EngineTest, BytesComeBackAsTheyWentInToHostMemory) {
   EXPECT_EQ(*back, values);
 }
 
-// The first tier of a GPU: one kernel that takes a program as parameters.
+// Tests of a GPU's first tier: one kernel that receives a program as parameters.
 class FirstTierTest : public EngineTest {
  protected:
   void StartWithLoops(uint32_t parameter_bytes) {
@@ -144,7 +152,7 @@ class FirstTierTest : public EngineTest {
   }
 };
 
-TEST_F(FirstTierTest, ANewOperationRunsByBlocksAndCompilesNothing) {
+TEST_F(FirstTierTest, NewOperationRunsByBlocksWithoutCompilation) {
   StartWithLoops(4000);
   const wire::Task task = RunOne(Add(1, 1, 2));
   EXPECT_TRUE(task.elementwise().has_by_blocks());
@@ -152,7 +160,7 @@ TEST_F(FirstTierTest, ANewOperationRunsByBlocksAndCompilesNothing) {
   EXPECT_EQ(broker_->num_compiles(), 0);
 }
 
-TEST_F(FirstTierTest, AProgramLargerThanTheParametersWaitsForItsCode) {
+TEST_F(FirstTierTest, ProgramLargerThanParametersWaitsForItsCode) {
   StartWithLoops(64);
   EXPECT_FALSE(RunOne(Add(1, 1, 2)).elementwise().has_by_blocks());
   EXPECT_EQ(broker_->num_compiles(), 1);
@@ -166,23 +174,23 @@ v1::Operation SumOfFirst() {
   return sum;
 }
 
-// Float32 elements along a row, as a GPU takes them.
+// Reduces float32 elements along a row, as a GPU does.
 wire::Code PlainSum() {
   return ops::PlainReduceCode(wire::ReduceCode::COMBINE_ADD, static_cast<int>(DType::kFloat32),
                               /*columns=*/false,
                               ops::TakenAtOnce{.item_bytes = 4, .contiguous = true});
 }
 
-TEST_F(FirstTierTest, AReductionRunsByBlocksWithAPrecompiledOne) {
+TEST_F(FirstTierTest, ReductionRunsByBlocksWithPrecompiledCode) {
   StartWithLoops(4000);
   broker_->AddPrecompiled(PlainSum());
   const wire::Task task = RunOne(SumOfFirst());
   EXPECT_EQ(task.reduce().by_blocks().loops(), UINT64_MAX);
-  EXPECT_EQ(broker_->num_compiles(), 1);  // as the fake counts a file that is read
+  EXPECT_EQ(broker_->num_compiles(), 1);  // as the fake counts a file read
   EXPECT_EQ(broker_->last_compiled(), PlainSum().SerializeAsString());
 }
 
-TEST_F(FirstTierTest, AReductionWithoutAPrecompiledOneWaitsForItsCode) {
+TEST_F(FirstTierTest, ReductionWithoutPrecompiledCodeWaitsForItsCode) {
   StartWithLoops(4000);
   const wire::Task task = RunOne(SumOfFirst());
   EXPECT_TRUE(task.has_reduce());
@@ -191,14 +199,14 @@ TEST_F(FirstTierTest, AReductionWithoutAPrecompiledOneWaitsForItsCode) {
   EXPECT_NE(broker_->last_compiled(), PlainSum().SerializeAsString());
 }
 
-TEST_F(FirstTierTest, AReductionLargerThanTheParametersWaitsForItsCode) {
+TEST_F(FirstTierTest, ReductionLargerThanParametersWaitsForItsCode) {
   StartWithLoops(64);
   broker_->AddPrecompiled(PlainSum());
   EXPECT_FALSE(RunOne(SumOfFirst()).reduce().has_by_blocks());
 }
 
-// While the worker is busy, what becomes ready travels together, a chain of operations too.
-TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
+// While the worker is busy, tasks that become ready share one packet, also a chain.
+TEST_F(EngineTest, BusyWorkerReceivesManyTasksInOnePacket) {
   constexpr int kBusy = 8, kMore = 24;
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
@@ -206,7 +214,7 @@ TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
   AWAIT(worker->num_held() >= kBusy);
   const int packets = worker->num_packets();
-  // Each uses the result before it.
+  // Each operation uses the previous result.
   for (int i = 0; i < kMore; ++i) ASSERT_TRUE(Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i)).ok());
   EXPECT_EQ(worker->num_packets(), packets);
   ASSERT_TRUE(worker->EndNext());
@@ -216,8 +224,8 @@ TEST_F(EngineTest, ABusyWorkerGetsManyTasksInOnePacket) {
   }
 }
 
-// A message of commands: the first goes at once to an idle worker, the others together.
-TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
+// One message of commands: the first is sent at once to an idle worker, the others in one packet.
+TEST_F(EngineTest, BatchIsSentInOnePacket) {
   constexpr int kMore = 5;
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
@@ -228,16 +236,17 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   ASSERT_TRUE((*warm)->Wait(Soon()).ok());
   const int packets = worker->num_packets();
   std::atomic<int> num_ended = 0;
-  auto together = engine_->BeginTogether(kTenant);
+  auto batch = engine_->operations().BeginSubmitBatch(kTenant);
   for (int i = 0; i <= kMore; ++i) {
-    auto ticket = Submit(Add(1, i == 0 ? 1 : 199 + i, 200 + i));
+    auto ticket = batch->Submit("sessions/s", Add(1, i == 0 ? 1 : 199 + i, 200 + i),
+                                SteadyTime::InfiniteFuture());
     ASSERT_TRUE(ticket.ok());
-    EXPECT_THAT((*ticket)->Describe(), ::testing::SizeIs(1));
-    (*ticket)->OnDone([&](const absl::Status& status) { num_ended += status.ok(); });
+    EXPECT_THAT((*ticket)->Describe(batch.get()), ::testing::SizeIs(1));
+    (*ticket)->OnDone([&](const absl::Status& status) { num_ended += status.ok(); }, batch.get());
   }
   EXPECT_EQ(worker->num_packets(), packets + 1);
   EXPECT_EQ(worker->num_held(), 1);
-  together.reset();
+  batch.reset();
   EXPECT_EQ(worker->num_packets(), packets + 2);
   EXPECT_EQ(worker->num_held(), 1 + kMore);
   while (worker->EndNext()) {
@@ -249,8 +258,8 @@ TEST_F(EngineTest, WhatIsAcceptedTogetherTravelsTogether) {
   ASSERT_TRUE(worker->EndNext());
 }
 
-// Noted at acceptance and told later, when the array may be gone, it says what it said then.
-TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
+// The description is recorded at acceptance and reported later, when the array may be gone.
+TEST_F(EngineTest, PendingArrayIsDescribedAsAtAcceptance) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
   auto ticket = Submit(Add(1, 1, 2));
@@ -271,25 +280,25 @@ TEST_F(EngineTest, WhatIsNotedOfAPendingArrayIsItsDescription) {
   EXPECT_TRUE(none.empty());
 }
 
-// Others wait for the section, and only for it.
-TEST_F(EngineTest, OthersComeAfterWhatIsAcceptedTogether) {
+// Other callers wait for the transaction, and only for it.
+TEST_F(EngineTest, OtherCallersWaitForTheBatch) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
-  auto together = engine_->BeginTogether(kTenant);
-  ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
+  auto batch = engine_->operations().BeginSubmitBatch(kTenant);
+  ASSERT_TRUE(batch->Submit("sessions/s", Add(1, 1, 2), SteadyTime::InfiniteFuture()).ok());
   std::atomic<bool> other_done = false;
   std::thread other([&] {
-    EXPECT_TRUE(Submit(Add(1, 2, 3)).ok());  // 2 is there by then
+    EXPECT_TRUE(Submit(Add(1, 2, 3)).ok());  // 2 exists by then
     other_done = true;
   });
   absl::SleepFor(absl::Milliseconds(20));
   EXPECT_FALSE(other_done);
-  together.reset();
+  batch.reset();
   other.join();
   EXPECT_TRUE(Fetch(3).ok());
 }
 
-TEST_F(EngineTest, AFullPacketDoesNotWait) {
+TEST_F(EngineTest, FullPacketIsSentAtOnce) {
   constexpr int kBusy = 8, kFull = 32;
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
@@ -320,7 +329,7 @@ class InPlaceTest : public EngineTest {
     operation.add_outputs()->set_inline_result(true);
     return operation;
   }
-  // How many copies the call took.
+  // Returns the number of copies of the call.
   int CopiesOf(const v1::Operation& operation) {
     auto ticket = Submit(operation);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
@@ -332,14 +341,14 @@ class InPlaceTest : public EngineTest {
   }
 };
 
-TEST_F(InPlaceTest, SmallInputsAndResultsOfACallNeedNoCopy) {
+TEST_F(InPlaceTest, SmallInputsAndResultsNeedNoCopy) {
   Start({StagedDevice(0)});
   EXPECT_EQ(CopiesOf(AddInline(1000)), 0);
-  // Each call's memory is there again for the next.
+  // The memory of each call is available to the next.
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(CopiesOf(AddInline(1000)), 0);
 }
 
-TEST_F(InPlaceTest, TheOutcomeHasWhatIsSmallAndMapped) {
+TEST_F(InPlaceTest, OutcomeContainsSmallMappedResults) {
   Start({StagedDevice(0)});
   auto take = [&](const v1::Operation& operation, bool wanted = true) {
     auto ticket = Submit(operation);
@@ -347,14 +356,14 @@ TEST_F(InPlaceTest, TheOutcomeHasWhatIsSmallAndMapped) {
     EXPECT_EQ((*ticket)->OutputBytes(0), (*ticket)->Describe()[0].size_bytes());
     return (*ticket)->TakeOutcome({wanted});
   };
-  const Ticket::Outcome small = take(AddInline(1000));
+  const OperationHandle::Outcome small = take(AddInline(1000));
   ASSERT_EQ(small.arrays.size(), 1u);
   EXPECT_EQ(small.arrays[0].state(), v1::Array::STATE_READY);
   EXPECT_EQ(small.timeline.device(), "devices/" + StagedDevice(0).id());
   ASSERT_TRUE(small.values[0].has_value());
   EXPECT_EQ(small.values[0]->data().size(), 4000u);
   EXPECT_EQ(small.values[0]->spec().shape(0), 1000);
-  // Not asked for, too large to be copied under the lock, not in mapped memory.
+  // Not requested, too large to be copied under the lock, or not in mapped memory.
   EXPECT_FALSE(take(AddInline(1000), /*wanted=*/false).values[0].has_value());
   EXPECT_FALSE(take(AddInline(10000)).values[0].has_value());
   v1::Operation operation = AddInline(1000);
@@ -362,7 +371,7 @@ TEST_F(InPlaceTest, TheOutcomeHasWhatIsSmallAndMapped) {
   EXPECT_FALSE(take(operation).values[0].has_value());
 }
 
-TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
+TEST_F(InPlaceTest, ReadWaitsForWriteInFlight) {
   Start({HostDevice(0)}, /*hold=*/true);
   v1::Operation first = AddInline(10);
   first.mutable_outputs(0)->set_handle(7);
@@ -382,12 +391,12 @@ TEST_F(InPlaceTest, AnArrayThatIsBeingWrittenIsNotReadAtOnce) {
   EXPECT_TRUE((*ticket)->TakeOutcome({true}).values[0].has_value());
 }
 
-TEST_F(InPlaceTest, LargeOnesAreCopied) {
+TEST_F(InPlaceTest, LargeInputsAndResultsAreCopied) {
   Start({StagedDevice(0)});
   EXPECT_GT(CopiesOf(AddInline(100000)), 0);
 }
 
-TEST_F(InPlaceTest, AResultThatIsKeptLiesOnTheDevice) {
+TEST_F(InPlaceTest, KeptResultLiesOnTheDevice) {
   Start({StagedDevice(0)});
   v1::Operation operation = AddInline(1000);
   operation.mutable_outputs(0)->set_handle(7);
@@ -398,7 +407,7 @@ TEST_F(InPlaceTest, AResultThatIsKeptLiesOnTheDevice) {
   EXPECT_TRUE(Fetch(7).ok());
 }
 
-TEST_F(InPlaceTest, AWorkersDeathIsMadeGoodByTheNext) {
+TEST_F(InPlaceTest, CallSurvivesWorkerDeath) {
   Start({StagedDevice(0)}, /*hold=*/true);
   auto ticket = Submit(AddInline(1000));
   ASSERT_TRUE(ticket.ok()) << ticket.status();
@@ -412,9 +421,9 @@ TEST_F(InPlaceTest, AWorkersDeathIsMadeGoodByTheNext) {
   EXPECT_EQ(broker_->num_workers(), 2);
 }
 
-TEST_F(EngineTest, BytesComeBackThroughStaging) {
+TEST_F(EngineTest, BytesRoundTripThroughStaging) {
   Start({StagedDevice(0)});
-  std::vector<float> values(300001);  // many slots, the last one partly filled
+  std::vector<float> values(300001);  // many slots, the last one is partly filled
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   ASSERT_TRUE(Put(1, values).ok());
   auto back = Fetch(1);
@@ -422,7 +431,7 @@ TEST_F(EngineTest, BytesComeBackThroughStaging) {
   EXPECT_EQ(*back, values);
 }
 
-TEST_F(EngineTest, ADeviceIsNamedByItsPlaceAmongItsKindToo) {
+TEST_F(EngineTest, DeviceIsFoundByKindAndIndex) {
   wire::DeviceDescription gpu = StagedDevice(0);
   gpu.set_id("GPU-4a1c");
   Start({HostDevice(0), gpu});
@@ -436,7 +445,7 @@ TEST_F(EngineTest, ADeviceIsNamedByItsPlaceAmongItsKindToo) {
             v1::ERROR_REASON_DEVICE_NOT_FOUND);
 }
 
-TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
+TEST_F(EngineTest, UnorderedRangesReportMissingRanges) {
   Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
   header.set_parent("tenants/default");
@@ -445,7 +454,7 @@ TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   header.mutable_spec()->add_shape(10);
   header.mutable_range()->set_begin(6);
   header.mutable_range()->set_end(10);
-  auto tail = engine_->BeginUpload(kTenant, header, Soon());
+  auto tail = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(tail.ok()) << tail.status();
   ASSERT_TRUE((*tail)->Write("6789").ok());
   auto half = (*tail)->Finish();
@@ -456,7 +465,7 @@ TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   tail->reset();
   header.mutable_range()->set_begin(0);
   header.mutable_range()->set_end(6);
-  auto head = engine_->BeginUpload(kTenant, header, Soon());
+  auto head = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(head.ok());
   EXPECT_EQ((*head)->Write("0123456").code(), absl::StatusCode::kInvalidArgument)
       << "more than declared";
@@ -468,12 +477,12 @@ TEST_F(EngineTest, RangesArriveInAnyOrderAndTellWhatIsMissing) {
   fetch.set_name("tenants/default/arrays/parts");
   fetch.mutable_range()->set_begin(2);
   fetch.mutable_range()->set_end(8);
-  auto download = engine_->BeginDownload(kTenant, fetch, Soon());
+  auto download = engine_->arrays().BeginDownload(kTenant, fetch, Soon());
   ASSERT_TRUE(download.ok());
   EXPECT_EQ((*download)->Next(100)->bytes, "234567");
 }
 
-TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
+TEST_F(EngineTest, DependentTaskIsQueuedBeforeItsInputIsDone) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto first = Submit(Add(1, 1, 2));
@@ -489,26 +498,26 @@ TEST_F(EngineTest, ADependentFollowsInTheSameQueueBeforeItsInputIsDone) {
   EXPECT_TRUE((*second)->Wait(Soon()).ok());
 }
 
-// As of its acceptance: what is accepted later, and runs before it is read, changes nothing.
-TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
+// A fetch reads the version at its acceptance; later writes do not change it.
+TEST_F(EngineTest, FetchReadsVersionAtAcceptance) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(3, {5, 6}).ok());
-  auto early = engine_->BeginFetch(kTenant, "sessions/s", 1);
+  auto early = engine_->arrays().BeginFetch(kTenant, "sessions/s", 1);
   ASSERT_TRUE(early.ok()) << early.status();
   v1::Operation in_place = Add(3, 3, 1);
   in_place.mutable_outputs(0)->set_existing(true);
   auto later = Submit(in_place);
   ASSERT_TRUE(later.ok()) << later.status();
-  ASSERT_TRUE(engine_
-                  ->Release(kTenant, "sessions/s",
-                            [] {
-                              v1::Release release;
-                              release.add_handles(1);
-                              return release;
-                            }())
+  ASSERT_TRUE(engine_->operations()
+                  .Release(kTenant, "sessions/s",
+                           [] {
+                             v1::Release release;
+                             release.add_handles(1);
+                             return release;
+                           }())
                   .ok());
-  auto bytes = (*early)->Read(Soon());  // waits for nothing: no task has ended
+  auto bytes = (*early)->Read(Soon());  // does not wait: no task has ended
   ASSERT_TRUE(bytes.ok()) << bytes.status();
   const float wanted[] = {1, 2};
   EXPECT_EQ(bytes->data(), std::string(reinterpret_cast<const char*>(wanted), sizeof wanted));
@@ -519,11 +528,11 @@ TEST_F(EngineTest, AFetchReadsWhatWasThereWhenItWasTaken) {
   EXPECT_TRUE((*later)->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
+TEST_F(EngineTest, FetchWaitsOnlyForEarlierOperations) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
-  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
+  auto fetch = engine_->arrays().BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   auto later = Submit(Add(2, 2, 3));
   EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
@@ -533,11 +542,11 @@ TEST_F(EngineTest, AFetchWaitsForWhatWasAcceptedBeforeItAlone) {
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
   EXPECT_FALSE((*later)->done());
   worker->EndNext();
-  EXPECT_EQ(ReasonOf(engine_->BeginFetch(kTenant, "sessions/s", 9).status()),
+  EXPECT_EQ(ReasonOf(engine_->arrays().BeginFetch(kTenant, "sessions/s", 9).status()),
             v1::ERROR_REASON_ARRAY_NOT_FOUND);
 }
 
-TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
+TEST_F(EngineTest, FirstErrorPropagatesDownTheChain) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto first = Submit(Add(1, 1, 2));
@@ -557,9 +566,9 @@ TEST_F(EngineTest, TheFirstErrorTravelsDownTheChain) {
   EXPECT_EQ(Fetch(3).status().message(), "it broke");
 }
 
-// Operations accepted before the write read the old content; later reads of any array that shares
+// Operations accepted before the write read the old content. Later reads of any array that shares
 // the memory fail.
-TEST_F(EngineTest, ARefusedWriteInPlaceFailsLaterUsesOfTheArray) {
+TEST_F(EngineTest, RefusedInPlaceWriteFailsLaterUses) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   v1::Operation view;
@@ -584,8 +593,8 @@ TEST_F(EngineTest, ARefusedWriteInPlaceFailsLaterUsesOfTheArray) {
   EXPECT_TRUE((*before)->Wait(Soon()).ok());
 }
 
-// An array that outlives the session is whole for all others, and by its name.
-TEST_F(EngineTest, ARefusedWriteInPlaceSpoilsNoNamedArray) {
+// An array that outlives the session stays intact for all others, and under its name.
+TEST_F(EngineTest, RefusedInPlaceWriteKeepsNamedArray) {
   Start({HostDevice(0)});
   const std::string name = "tenants/default/arrays/kept";
   ASSERT_TRUE(Put(1, {1, 2}).ok());
@@ -603,10 +612,10 @@ TEST_F(EngineTest, ARefusedWriteInPlaceSpoilsNoNamedArray) {
   write.mutable_outputs(0)->set_existing(true);
   EXPECT_EQ(ReasonOf(Submit(write).status()), v1::ERROR_REASON_ARRAY_NOT_FOUND);
   EXPECT_EQ(ReasonOf(Fetch(2).status()), v1::ERROR_REASON_ARRAY_NOT_FOUND);
-  EXPECT_EQ(engine_->GetArray(kTenant, name)->state(), v1::Array::STATE_READY);
+  EXPECT_EQ(engine_->arrays().Get(kTenant, name)->state(), v1::Array::STATE_READY);
 }
 
-TEST_F(EngineTest, AWriteInPlaceWhoseInputFailsFailsLaterUsesOfTheArray) {
+TEST_F(EngineTest, InPlaceWriteWithFailedInputFailsLaterUses) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(2, {5, 6}).ok());
@@ -622,7 +631,7 @@ TEST_F(EngineTest, AWriteInPlaceWhoseInputFailsFailsLaterUsesOfTheArray) {
   EXPECT_EQ(Fetch(2).status().message(), "it broke");
 }
 
-TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
+TEST_F(EngineTest, FaultFailsItsJobAndRequeuesOthers) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto culprit = Submit(Add(1, 1, 2));
@@ -640,10 +649,10 @@ TEST_F(EngineTest, AFaultFailsOnlyItsOwnJobAndTheQueueIsSentAgain) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY);
   EXPECT_EQ(State(3), v1::Array::STATE_READY);
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
-TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
+TEST_F(EngineTest, RepeatableTaskSurvivesKilledWorker) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto ticket = Submit(Add(1, 1, 2));
@@ -655,7 +664,7 @@ TEST_F(EngineTest, AKilledWorkerCostsNothingWhenItsTaskCanRunAgain) {
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, WorkersKilledWhileTheyStartCostNothing) {
+TEST_F(EngineTest, WorkersKilledDuringStartFailNoTask) {
   Start({HostDevice(0)});
   broker_->set_die_at_start(6);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
@@ -665,7 +674,7 @@ TEST_F(EngineTest, WorkersKilledWhileTheyStartCostNothing) {
   EXPECT_EQ(broker_->num_starts(), 7);
 }
 
-TEST_F(EngineTest, ADeviceWhoseWorkersAlwaysDieIsGivenUpForNow) {
+TEST_F(EngineTest, DeviceIsSuspendedWhenItsWorkersKeepDying) {
   Start({HostDevice(0)}, /*hold=*/false, {.start_patience = absl::Milliseconds(1)});
   broker_->set_die_at_start(1000);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
@@ -676,8 +685,8 @@ TEST_F(EngineTest, ADeviceWhoseWorkersAlwaysDieIsGivenUpForNow) {
   EXPECT_TRUE((*Submit(Add(1, 1, 3)))->Wait(Soon()).ok()) << "not for good";
 }
 
-// A start that is put off is not made any more then, and nobody else ends the wait.
-TEST_F(EngineTest, EndsWhileACopyWaitsForAWorker) {
+// A postponed start is then dropped, and no other event ends the wait.
+TEST_F(EngineTest, ShutdownEndsCopyThatWaitsForWorker) {
   Start({HostDevice(0), StagedDevice(0)}, /*hold=*/false, {.start_patience = absl::Hours(1)});
   ASSERT_TRUE(Put(1, std::vector<float>(50000, 7), "devices/cuda:0").ok());
   auto from = broker_->WaitForWorker(1);
@@ -692,8 +701,8 @@ TEST_F(EngineTest, EndsWhileACopyWaitsForAWorker) {
   broker_ = nullptr;
 }
 
-// A start may take longer than one waits for memory.
-TEST_F(EngineTest, AnUploadWaitsForAWorkersStartAndThenForItsMemory) {
+// A start may take longer than the limit on waiting for memory.
+TEST_F(EngineTest, UploadWaitsForWorkerStartThenForMemory) {
   Start({StagedDevice(0)}, /*hold=*/false,
         {.memory_patience = absl::Milliseconds(400), .start_patience = absl::Minutes(1)});
   broker_->set_die_at_start(6);
@@ -702,7 +711,7 @@ TEST_F(EngineTest, AnUploadWaitsForAWorkersStartAndThenForItsMemory) {
   EXPECT_GE(broker_->num_starts(), 7);
 }
 
-TEST_F(EngineTest, AKilledWorkerFailsATaskThatOverwroteItsInput) {
+TEST_F(EngineTest, KilledWorkerFailsInPlaceTask) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   v1::Operation in_place = Add(1, 1, 1);
@@ -723,7 +732,7 @@ TEST_F(EngineTest, IndependentWorkSpreadsOverDevices) {
   v1::Operation fill;
   fill.mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   fill.mutable_creation()->mutable_fill()->mutable_spec()->add_shape(1000);
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (int i = 1; i <= 10; ++i) {
     fill.mutable_outputs()->Clear();
     fill.add_outputs()->set_handle(i);
@@ -740,7 +749,7 @@ TEST_F(EngineTest, IndependentWorkSpreadsOverDevices) {
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
+TEST_F(EngineTest, InputMovesToRequestedDevice) {
   Start({HostDevice(0), StagedDevice(0)});
   std::vector<float> values(50000, 7);
   ASSERT_TRUE(Put(1, values, "devices/cpu:0").ok());
@@ -748,7 +757,7 @@ TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
   ASSERT_TRUE(ticket.ok());
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
   EXPECT_EQ((*ticket)->timeline().device(), "devices/cuda:0");
-  auto input = engine_->GetArray(kTenant, "sessions/s/arrays/1");
+  auto input = engine_->arrays().Get(kTenant, "sessions/s/arrays/1");
   EXPECT_EQ(input->devices_size(), 2) << "the input has a copy on both";
   v1::Operation move;
   move.mutable_copy()->mutable_input()->set_handle(1);
@@ -758,15 +767,15 @@ TEST_F(EngineTest, AnInputMovesToTheDeviceThatWasAskedFor) {
   auto moved = Submit(move);
   ASSERT_TRUE(moved.ok()) << moved.status();
   EXPECT_TRUE((*moved)->Wait(Soon()).ok());
-  EXPECT_THAT(engine_->GetArray(kTenant, "sessions/s/arrays/3")->devices(),
+  EXPECT_THAT(engine_->arrays().Get(kTenant, "sessions/s/arrays/3")->devices(),
               ::testing::ElementsAre("devices/cuda:0"));
   EXPECT_EQ(*Fetch(3), values);
 }
 
-TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
+TEST_F(EngineTest, CancelledAndExpiredTasksNeverRun) {
   Start({HostDevice(0)}, /*hold=*/true);
-  // Not finished: everything waits for it.
-  auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
+  // The upload is unfinished: every operation waits for it.
+  auto upload = engine_->arrays().BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   auto cancelled = Submit(Add(1, 1, 2));
   auto late = Submit(Add(1, 1, 3), Now() + absl::Milliseconds(20));
@@ -778,16 +787,42 @@ TEST_F(EngineTest, CancelledAndLateWorkNeverRuns) {
   ASSERT_TRUE((*upload)->Finish().ok());
 }
 
-// In no order, many at one moment, some beyond what the test waits for.
-TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
+// A task, its buffers and its device queue belong to one tenant.
+TEST_F(EngineTest, ACancelNeedsNoLockOfOtherTenants) {
+  Start({HostDevice(0)}, /*hold=*/true);
+  const TenantId other{"another"};
+  ASSERT_NE(StripeOf(kTenant), StripeOf(other));
+  ASSERT_TRUE(Put(1, {1, 2, 3}).ok());
+  auto first = Submit(Add(1, 1, 2));
+  auto second = Submit(Add(1, 1, 3));
+  ASSERT_TRUE(first.ok() && second.ok());
+  std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
+  AWAIT(worker->num_held() == 2);
+  auto others = engine_->operations().BeginSubmitBatch(other);  // their lock
+  absl::Notification cancelled;
+  std::thread cancels([&] {
+    (*second)->Cancel();  // in its worker's queue
+    cancelled.Notify();
+  });
+  EXPECT_TRUE(cancelled.WaitForNotificationWithTimeout(absl::Seconds(20)));
+  others.reset();
+  cancels.join();
+  while (worker->EndNext()) {
+  }
+  EXPECT_TRUE((*first)->Wait(Soon()).ok());
+  EXPECT_EQ((*second)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
+}
+
+// Deadlines in random order, many at one time, some later than the test.
+TEST_F(EngineTest, ManyDeadlinesAreEachKept) {
   Start({HostDevice(0)});
-  // Everything waits for it.
-  auto upload = engine_->BeginUpload(kTenant, HeaderOf(1, 1), Soon());
+  // Every operation waits for this upload.
+  auto upload = engine_->arrays().BeginUpload(kTenant, HeaderOf(1, 1), Soon());
   ASSERT_TRUE(upload.ok());
   const SteadyTime begin = Now();
   struct One {
     SteadyTime deadline;
-    std::shared_ptr<Ticket> ticket;
+    std::shared_ptr<OperationHandle> ticket;
   };
   std::vector<One> late, early;
   std::mt19937 random(7);
@@ -809,7 +844,7 @@ TEST_F(EngineTest, OfManyDeadlinesEachIsKept) {
   for (const One& one : early) EXPECT_TRUE(one.ticket->Wait(Soon()).ok());
 }
 
-TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
+TEST_F(EngineTest, ExpiredRunningTaskIsKilledAfterGrace) {
   Start({HostDevice(0)}, /*hold=*/true, {.kill_grace = absl::Milliseconds(10)});
   ASSERT_TRUE(Put(1, {1}).ok());
   auto endless = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
@@ -821,17 +856,16 @@ TEST_F(EngineTest, ARunningTaskPastItsDeadlineIsKilledAfterItsGrace) {
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "the queue behind it is sent again";
 }
 
-TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
+TEST_F(EngineTest, HigherPriorityReadyTaskIsSentFirst) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1}).ok());
-  // The worker is there before what follows, so that it is known what travels together.
+  // The worker exists before the tasks, so that the packets are known.
   auto first = Submit(Add(1, 1, 100));
   ASSERT_TRUE(first.ok());
   auto worker = broker_->WaitForWorker(1);
   AWAIT(worker->EndNext());
   ASSERT_TRUE((*first)->Wait(Soon()).ok());
-  // As many as a worker's queue takes, eight alone and then in whole packets; the last of them
-  // wait.
+  // Fills the worker's queue: eight tasks alone, then whole packets. The last tasks wait.
   constexpr int kMost = 256, kWaiting = 8;
   for (uint64_t i = 0; i < kMost + kWaiting; ++i) ASSERT_TRUE(Submit(Add(1, 1, 1000 + i)).ok());
   ASSERT_EQ(worker->num_held(), kMost);
@@ -847,7 +881,7 @@ TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
     operation.set_priority(priority);
     ASSERT_TRUE(Submit(operation).ok());
   }
-  absl::SleepFor(absl::Milliseconds(50));  // until all are ready: nothing tells
+  absl::SleepFor(absl::Milliseconds(50));  // until all are ready: no event reports it
   for (int i = 0; i < kWaiting + 5; ++i) worker->EndNext();
   std::vector<std::string> order;
   auto submitted = worker->submitted();
@@ -862,8 +896,8 @@ TEST_F(EngineTest, OfTwoReadyTasksTheOneOfHigherPriorityIsSentFirst) {
   EXPECT_EQ(ReasonOf(Submit(wrong).status()), v1::ERROR_REASON_INVALID_FIELD);
 }
 
-// A task that runs, in front of tasks that do not.
-class QueuedBehindTest : public EngineTest {
+// A running task with queued tasks after it.
+class QueuedTaskTest : public EngineTest {
  protected:
   void StartWithFront(EngineOptions options = {}) {
     Start({HostDevice(0)}, /*hold=*/true, options);
@@ -886,11 +920,11 @@ class QueuedBehindTest : public EngineTest {
     return operation;
   }
 
-  std::shared_ptr<Ticket> front_;
+  std::shared_ptr<OperationHandle> front_;
   std::shared_ptr<FakeWorker> worker_;
 };
 
-TEST_F(QueuedBehindTest, ARunningTaskThatIsCancelledIsKilledAfterItsGrace) {
+TEST_F(QueuedTaskTest, CancelledRunningTaskIsKilledAfterGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   auto needs_it = Submit(Add(100, 1, 101));
   auto next = Submit(Add(1, 1, 102));
@@ -906,7 +940,7 @@ TEST_F(QueuedBehindTest, ARunningTaskThatIsCancelledIsKilledAfterItsGrace) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY);
 }
 
-TEST_F(QueuedBehindTest, ACancelledTaskThatEndsWithinItsGraceStaysAsItEnded) {
+TEST_F(QueuedTaskTest, CancelledTaskKeepsItsResultIfDoneWithinGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(200)});
   front_->Cancel();
   AwaitCancels(1);
@@ -921,7 +955,7 @@ TEST_F(QueuedBehindTest, ACancelledTaskThatEndsWithinItsGraceStaysAsItEnded) {
   EXPECT_TRUE((*next)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
+TEST_F(QueuedTaskTest, CancelledQueuedTaskEndsBeforeRunningTask) {
   StartWithFront();
   auto cancelled = Submit(Add(1, 1, 2));
   auto independent = Submit(Add(1, 1, 3));
@@ -938,24 +972,24 @@ TEST_F(QueuedBehindTest, ACancelledTaskEndsBeforeTheOneInFront) {
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->timeline().has_start_time());
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, ADeadlineEndsATaskBeforeTheOneInFront) {
+TEST_F(QueuedTaskTest, ExpiredQueuedTaskEndsBeforeRunningTask) {
   StartWithFront({.kill_grace = absl::Milliseconds(1)});
   auto late = Submit(Add(1, 1, 2), Now() + absl::Milliseconds(50));
   AwaitHeld(2);
   EXPECT_EQ((*late)->Wait(Soon()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_FALSE(front_->done());
-  EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/2")->error().code(),
+  EXPECT_EQ(engine_->arrays().Get(kTenant, "sessions/s/arrays/2")->error().code(),
             static_cast<int>(absl::StatusCode::kDeadlineExceeded));
   EndAll();
   EXPECT_TRUE(front_->Wait(Soon()).ok());
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
-// In the same command as their input's: otherwise the worker might begin one in between.
-TEST_F(QueuedBehindTest, WhatNeedsACancelledTaskIsTakenOutWithIt) {
+// Sent in the same command as the input's cancel: otherwise the worker might begin one in between.
+TEST_F(QueuedTaskTest, DependentsAreCancelledWithTheirInput) {
   StartWithFront();
   auto cancelled = Submit(Add(1, 1, 2));          // 2
   auto dependent = Submit(Add(2, 1, 3));          // 3
@@ -974,7 +1008,7 @@ TEST_F(QueuedBehindTest, WhatNeedsACancelledTaskIsTakenOutWithIt) {
   EXPECT_TRUE((*reader_of_front)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, NothingNewFollowsATaskThatMayBeTakenOut) {
+TEST_F(QueuedTaskTest, NoTaskIsQueuedAfterOneWithPendingCancel) {
   StartWithFront();
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -989,14 +1023,14 @@ TEST_F(QueuedBehindTest, NothingNewFollowsATaskThatMayBeTakenOut) {
   EXPECT_EQ(worker_->submitted().size(), 2u);
 }
 
-TEST_F(QueuedBehindTest, ATaskThatBeganMeanwhileEndsAsItWould) {
+TEST_F(QueuedTaskTest, CancelAfterStartDoesNotChangeResult) {
   StartWithFront();
   worker_->HoldCancels();
   auto begun = Submit(Add(1, 1, 2));
   AwaitHeld(2);
   (*begun)->Cancel();
   AwaitCancels(1);
-  worker_->EndNext();  // the one in front
+  worker_->EndNext();  // the running one
   auto dependent = Submit(Add(2, 1, 3));
   worker_->AnswerCancels();
   AwaitHeld(2);
@@ -1005,8 +1039,8 @@ TEST_F(QueuedBehindTest, ATaskThatBeganMeanwhileEndsAsItWould) {
   EXPECT_TRUE((*dependent)->Wait(Soon()).ok());
 }
 
-// As on a GPU: a stream takes nothing back.
-TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
+// As on a GPU: a stream cannot remove a task.
+TEST_F(QueuedTaskTest, AbandonedStreamTaskPinsMemoryUntilDone) {
   StartWithFront();
   worker_->RefuseCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1018,18 +1052,18 @@ TEST_F(QueuedBehindTest, ATaskInAStreamIsGivenUpAndItsMemoryHeldUntilItRan) {
   EXPECT_EQ((*dependent)->Wait(Soon()).code(), absl::StatusCode::kCancelled);
   EXPECT_FALSE(front_->done());
   EXPECT_EQ(State(2), v1::Array::STATE_FAILED);
-  const int64_t held = engine_->SampleDevices()[0].array_bytes();
+  const int64_t held = engine_->devices().Sample()[0].array_bytes();
   EndAll();
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*independent)->Wait(Soon()).ok());
   SteadyTime soon = Soon();
-  while (engine_->SampleDevices()[0].array_bytes() >= held && Now() < soon)
+  while (engine_->devices().Sample()[0].array_bytes() >= held && Now() < soon)
     absl::SleepFor(absl::Milliseconds(1));
-  EXPECT_LT(engine_->SampleDevices()[0].array_bytes(), held);
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+  EXPECT_LT(engine_->devices().Sample()[0].array_bytes(), held);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
+TEST_F(QueuedTaskTest, CancelWaitsForStreamTaskThatWritesInPlace) {
   StartWithFront();
   worker_->RefuseCancels();
   auto begun = Submit(InPlace(1, 1));
@@ -1042,7 +1076,7 @@ TEST_F(QueuedBehindTest, ATaskInAStreamThatChangesAnArrayIsWaitedFor) {
   EXPECT_TRUE((*begun)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, ATaskThatWasGivenUpAndDoesNotEndIsKilledForThoseBehindIt) {
+TEST_F(QueuedTaskTest, EndlessAbandonedTaskIsKilledForLaterTasks) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->RefuseCancels();
   auto endless = Submit(Add(1, 1, 2));
@@ -1054,10 +1088,10 @@ TEST_F(QueuedBehindTest, ATaskThatWasGivenUpAndDoesNotEndIsKilledForThoseBehindI
   ASSERT_TRUE(worker_->EndNext());
   EXPECT_TRUE(front_->Wait(Soon()).ok());
   EXPECT_TRUE((*next)->Wait(Soon()).ok()) << "it had not begun";
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
-TEST_F(QueuedBehindTest, ATaskBehindOthersIsGivenUpWhenNoCancelIsAnswered) {
+TEST_F(QueuedTaskTest, QueuedTaskIsAbandonedWithoutCancelReply) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1072,20 +1106,21 @@ TEST_F(QueuedBehindTest, ATaskBehindOthersIsGivenUpWhenNoCancelIsAnswered) {
   AwaitHeld(1);
   EndAll();
   EXPECT_TRUE((*next)->Wait(Soon()).ok());
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0);
 }
 
-TEST_F(QueuedBehindTest, AWorkerThatAnswersNoCancelIsKilledAfterTheGrace) {
+TEST_F(QueuedTaskTest, WorkerWithoutCancelReplyIsKilledAfterGrace) {
   StartWithFront({.kill_grace = absl::Milliseconds(20)});
   worker_->HoldCancels();
   broker_->set_hold(false);
   front_->Cancel();
   EXPECT_EQ(front_->Wait(Soon()).code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 1);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 1);
 }
 
-// An array that was to be written in place stays as it was; what counted on the write is told.
-TEST_F(QueuedBehindTest, AnArrayThatWasToBeWrittenInPlaceStays) {
+// An array to be written in place stays as it was; the operations that depend on the write are
+// notified.
+TEST_F(QueuedTaskTest, CancelledInPlaceWriteKeepsTheArray) {
   StartWithFront();
   ASSERT_TRUE(Put(2, {5, 6}).ok());
   auto cancelled = Submit(InPlace(1, 2));
@@ -1102,7 +1137,7 @@ TEST_F(QueuedBehindTest, AnArrayThatWasToBeWrittenInPlaceStays) {
   EXPECT_TRUE((*later)->Wait(Soon()).ok());
 }
 
-TEST_F(QueuedBehindTest, AWorkersDeathHonoursACancelItHadNotAnswered) {
+TEST_F(QueuedTaskTest, WorkerDeathHonoursPendingCancel) {
   StartWithFront();
   worker_->HoldCancels();
   auto cancelled = Submit(Add(1, 1, 2));
@@ -1121,7 +1156,7 @@ TEST_F(QueuedBehindTest, AWorkersDeathHonoursACancelItHadNotAnswered) {
   EXPECT_EQ(broker_->WaitForWorker(2)->submitted().size(), 2u);
 }
 
-TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
+TEST_F(QueuedTaskTest, JobIsRunningOnceItsWorkerStartsIt) {
   StartWithFront();
   v1::CreateJobRequest request;
   *request.mutable_job()->add_operations() = Add(1, 1, 0);
@@ -1131,23 +1166,23 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
     input->set_name("sessions/s/arrays/1");
   request.mutable_job()->mutable_operations(0)->mutable_outputs(0)->set_name(
       "tenants/default/arrays/result");
-  auto job = engine_->CreateJob(kTenant, request);
+  auto job = engine_->jobs().Create(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
-  auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
+  auto state = [&] { return engine_->jobs().Get(kTenant, job->name())->state(); };
   AwaitHeld(2);
   AWAIT(state() != v1::Job::STATE_QUEUED);
   EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "it waits for its turn";
   worker_->set_begins(false);
   worker_->EndNext();
   ASSERT_TRUE(front_->Wait(Soon()).ok());
-  absl::SleepFor(absl::Milliseconds(10));  // the page is looked at more than once
+  absl::SleepFor(absl::Milliseconds(10));  // the page is read more than once
   EXPECT_EQ(state(), v1::Job::STATE_SCHEDULED) << "first in the queue, but not begun";
   worker_->set_begins(true);
   AWAIT(state() != v1::Job::STATE_SCHEDULED);
   EXPECT_EQ(state(), v1::Job::STATE_RUNNING);
   worker_->EndNext();
   AWAIT(state() != v1::Job::STATE_RUNNING);
-  auto done = engine_->GetJob(kTenant, job->name());
+  auto done = engine_->jobs().Get(kTenant, job->name());
   EXPECT_EQ(done->state(), v1::Job::STATE_SUCCEEDED);
   ASSERT_EQ(done->timelines_size(), 1);
   const v1::Timeline& timeline = done->timelines(0);
@@ -1155,14 +1190,14 @@ TEST_F(QueuedBehindTest, AJobRunsWhenItsWorkerHasBegunIt) {
   EXPECT_GE(queued, 0.010) << "the wait in the worker's queue is part of it";
 }
 
-// Operations that need copies of their own: the result goes through fresh memory since it overlaps
-// its input, or operands are brought to one type first.
-class HelperCopiesTest : public QueuedBehindTest {
+// Operations that need copies of their own: the output overlaps the input, or operands are first
+// converted to one type.
+class HelperCopiesTest : public QueuedTaskTest {
  protected:
   static void Name(uint64_t handle, v1::Operand* operand) {
     operand->set_name(absl::StrCat("sessions/s/arrays/", handle));
   }
-  // Array 1 becomes the sum of itself and itself backwards.
+  // Array 1 becomes its sum with its reverse.
   v1::CreateJobRequest OverlappingJob() {
     v1::Operation view;
     view.mutable_view()->mutable_input()->set_handle(1);
@@ -1193,16 +1228,16 @@ class HelperCopiesTest : public QueuedBehindTest {
   }
 };
 
-TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
+TEST_F(HelperCopiesTest, CopiesAreCancelledWithTheirJob) {
   StartWithFront();
   int held = 1;
   for (const auto& request : {OverlappingJob(), ConvertingJob()}) {
-    auto job = engine_->CreateJob(kTenant, request);
+    auto job = engine_->jobs().Create(kTenant, request);
     ASSERT_TRUE(job.ok()) << job.status();
     AwaitHeld(held += 2);
-    ASSERT_TRUE(engine_->CancelJob(kTenant, job->name()).ok());
-    AWAIT(engine_->GetJob(kTenant, job->name())->state() >= v1::Job::STATE_SUCCEEDED);
-    EXPECT_EQ(engine_->GetJob(kTenant, job->name())->state(), v1::Job::STATE_CANCELLED);
+    ASSERT_TRUE(engine_->jobs().Cancel(kTenant, job->name()).ok());
+    AWAIT(engine_->jobs().Get(kTenant, job->name())->state() >= v1::Job::STATE_SUCCEEDED);
+    EXPECT_EQ(engine_->jobs().Get(kTenant, job->name())->state(), v1::Job::STATE_CANCELLED);
   }
   std::set<uint64_t> taken_out;
   for (const auto& sequences : worker_->cancels())
@@ -1214,11 +1249,11 @@ TEST_F(HelperCopiesTest, AreCancelledWithTheirJob) {
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
 }
 
-TEST_F(HelperCopiesTest, NeverRunForAJobThatIsOnlyValidated) {
+TEST_F(HelperCopiesTest, CopiesNeverRunForValidateOnlyJob) {
   StartWithFront();
   for (v1::CreateJobRequest request : {OverlappingJob(), ConvertingJob()}) {
     request.set_validate_only(true);
-    ASSERT_TRUE(engine_->CreateJob(kTenant, request).ok());
+    ASSERT_TRUE(engine_->jobs().Create(kTenant, request).ok());
   }
   auto after = Submit(Add(1, 1, 2));
   AwaitHeld(2);
@@ -1227,9 +1262,9 @@ TEST_F(HelperCopiesTest, NeverRunForAJobThatIsOnlyValidated) {
   EXPECT_TRUE((*after)->Wait(Soon()).ok());
 }
 
-// Its result was made and only the message of it was lost. `later` in the queue has begun to write
-// over its input: a second run would read something else.
-TEST_F(EngineTest, ATaskWhoseInputWasOverwrittenSinceIsNotRunAgain) {
+// The result exists and only its message was lost. `later` has begun to overwrite the input: a
+// second run would read other values.
+TEST_F(EngineTest, TaskWithOverwrittenInputIsNotRepeated) {
   for (bool overwritten : {true, false}) {
     SCOPED_TRACE(overwritten);
     Start({HostDevice(0)}, /*hold=*/true);
@@ -1257,15 +1292,15 @@ TEST_F(EngineTest, ATaskWhoseInputWasOverwrittenSinceIsNotRunAgain) {
   }
 }
 
-// It might fail in its second run, and what used its first result would have succeeded with what
-// never came to be.
-TEST_F(EngineTest, NorIsATaskWhoseResultSuchATaskHasUsed) {
+// The second run might fail. The consumer of the first result would then have succeeded on an input
+// that does not exist.
+TEST_F(EngineTest, ProducerForUnrepeatableTaskIsNotRepeated) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(5, {1, 2}).ok());
   v1::Operation in_place = Add(1, 1, 1);
   in_place.mutable_outputs(0)->set_existing(true);
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   // The second is used by nobody; the third reads what the last has begun to change.
   for (const v1::Operation& operation :
        {Add(5, 5, 2), Add(5, 5, 4), Add(1, 2, 3), Add(5, 2, 6), in_place}) {
@@ -1285,7 +1320,7 @@ TEST_F(EngineTest, NorIsATaskWhoseResultSuchATaskHasUsed) {
   EXPECT_EQ(broker_->WaitForWorker(2)->submitted().size(), 2u) << "the second and the fourth";
 }
 
-TEST_F(EngineTest, TheLossOfAWorkerIsToldWithWhatItRan) {
+TEST_F(EngineTest, WorkerLossReportsRunningTasks) {
   absl::Mutex mutex;
   std::vector<WorkerLoss> losses;
   Start({HostDevice(0)}, /*hold=*/true, {.worker_lost = [&](const WorkerLoss& loss) {
@@ -1309,7 +1344,7 @@ TEST_F(EngineTest, TheLossOfAWorkerIsToldWithWhatItRan) {
   EXPECT_EQ(losses[0].cause.message(), "illegal address");
 }
 
-TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
+TEST_F(EngineTest, FailedJobReportsFieldPathOfRequest) {
   Start({HostDevice(0)});
   broker_->set_compile_error(
       InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "kernel.cu:1: what is this"));
@@ -1322,11 +1357,11 @@ TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
   launch->mutable_kernel_launch()->set_source("__global__ void f(int* x) {}");
   launch->mutable_kernel_launch()->set_entry("f");
   launch->mutable_kernel_launch()->add_arguments()->mutable_array()->set_handle(1);
-  auto job = engine_->CreateJob(kTenant, request);
+  auto job = engine_->jobs().Create(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
-  auto state = [&] { return engine_->GetJob(kTenant, job->name())->state(); };
+  auto state = [&] { return engine_->jobs().Get(kTenant, job->name())->state(); };
   AWAIT(state() >= v1::Job::STATE_SUCCEEDED);
-  auto failed = engine_->GetJob(kTenant, job->name());
+  auto failed = engine_->jobs().Get(kTenant, job->name());
   ASSERT_EQ(failed->state(), v1::Job::STATE_FAILED);
   std::vector<std::string> fields;
   for (const auto& detail : failed->error().details()) {
@@ -1337,7 +1372,7 @@ TEST_F(EngineTest, AFailedJobsFieldsAreToldFromTheRequest) {
   EXPECT_THAT(fields, ::testing::ElementsAre(::testing::StartsWith("job.operations[")));
 }
 
-TEST_F(EngineTest, AFullQueueSaysWhenToComeBack) {
+TEST_F(EngineTest, FullQueueReportsRetryDelay) {
   Start({HostDevice(0)}, /*hold=*/true, {.max_queued_tasks = 2});
   ASSERT_TRUE(Put(1, {1}).ok());
   ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
@@ -1347,22 +1382,23 @@ TEST_F(EngineTest, AFullQueueSaysWhenToComeBack) {
   EXPECT_EQ(ReasonOf(refused.status()), v1::ERROR_REASON_QUEUE_FULL);
 }
 
-TEST_F(EngineTest, AFullDeviceRefusesAndRecovers) {
+TEST_F(EngineTest, FullDeviceRefusesThenRecovers) {
   Start({HostDevice(0, 256 << 20)});
   v1::CreateArrayRequest request;
   request.set_parent("sessions/s");
   request.set_array_id("1");
   request.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   request.mutable_spec()->add_shape(160 << 20);
-  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  ASSERT_TRUE(engine_->arrays().Create(kTenant, request).ok());
   request.set_array_id("2");
-  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok()) << "accepted; the device tells later";
+  ASSERT_TRUE(engine_->arrays().Create(kTenant, request).ok())
+      << "accepted; the device tells later";
   AWAIT(State(2) != v1::Array::STATE_PENDING);
-  auto full = engine_->GetArray(kTenant, "sessions/s/arrays/2");
+  auto full = engine_->arrays().Get(kTenant, "sessions/s/arrays/2");
   EXPECT_EQ(full->error().code(), static_cast<int>(absl::StatusCode::kResourceExhausted));
-  ASSERT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/1").ok());
+  ASSERT_TRUE(engine_->arrays().Delete(kTenant, "sessions/s/arrays/1").ok());
   request.set_array_id("3");
-  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  ASSERT_TRUE(engine_->arrays().Create(kTenant, request).ok());
   AWAIT(State(3) != v1::Array::STATE_PENDING);
   EXPECT_EQ(State(3), v1::Array::STATE_READY);
 }
@@ -1374,27 +1410,27 @@ TEST_F(EngineTest, MemoryReturnsToZero) {
   auto sum = Submit(Add(1, 2, 3));
   ASSERT_TRUE((*sum)->Wait(Soon()).ok());
   sum->reset();
-  ASSERT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
   auto used = [&] {
-    auto samples = engine_->SampleDevices();
+    auto samples = engine_->devices().Sample();
     return samples[0].array_bytes() + samples[1].array_bytes();
   };
   for (int i = 0; i < 5000 && used() != 0; ++i) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(used(), 0);
 }
 
-TEST_F(EngineTest, AnotherTenantSeesNothing) {
+TEST_F(EngineTest, OtherTenantSeesNoArrays) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Put(1, {1}).ok());
   TenantId other{"other"};
-  auto mine = engine_->GetArray(other, "sessions/s/arrays/1");
-  auto absent = engine_->GetArray(other, "sessions/t/arrays/1");
+  auto mine = engine_->arrays().Get(other, "sessions/s/arrays/1");
+  auto absent = engine_->arrays().Get(other, "sessions/t/arrays/1");
   EXPECT_EQ(mine.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(mine.status().message(), "no such session: sessions/s");
   EXPECT_EQ(absent.status().message(), "no such session: sessions/t");
 }
 
-TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
+TEST_F(EngineTest, JobOutlivesItsClientAndIsWatchedOnce) {
   Start({HostDevice(0)});
   v1::CreateJobRequest request;
   request.set_request_id("6a8b3f0e-0000-4000-8000-000000000001");
@@ -1406,19 +1442,19 @@ TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
   request.mutable_job()->mutable_operations(1)->mutable_outputs(0)->set_name(
       "tenants/default/arrays/result");
   request.set_validate_only(true);
-  ASSERT_TRUE(engine_->CreateJob(kTenant, request).ok());
-  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/result").status().code(),
+  ASSERT_TRUE(engine_->jobs().Create(kTenant, request).ok());
+  EXPECT_EQ(engine_->arrays().Get(kTenant, "tenants/default/arrays/result").status().code(),
             absl::StatusCode::kNotFound);
   request.set_validate_only(false);
-  auto job = engine_->CreateJob(kTenant, request);
+  auto job = engine_->jobs().Create(kTenant, request);
   ASSERT_TRUE(job.ok()) << job.status();
-  auto again = engine_->CreateJob(kTenant, request);
+  auto again = engine_->jobs().Create(kTenant, request);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->name(), job->name());
   uint64_t seen = 0;
   v1::Job::State last = v1::Job::STATE_UNSPECIFIED;
   while (true) {
-    auto events = engine_->NextJobEvents(kTenant, job->name(), seen, Soon());
+    auto events = engine_->jobs().NextEvents(kTenant, job->name(), seen, Soon());
     ASSERT_TRUE(events.ok());
     if (events->empty()) break;
     for (const auto& event : *events) {
@@ -1429,27 +1465,27 @@ TEST_F(EngineTest, AJobOutlivesItsClientAndIsToldOnce) {
     }
   }
   EXPECT_EQ(last, v1::Job::STATE_SUCCEEDED);
-  auto done = engine_->GetJob(kTenant, job->name());
+  auto done = engine_->jobs().Get(kTenant, job->name());
   EXPECT_EQ(done->timelines_size(), 2);
   ASSERT_EQ(done->results_size(), 1);
   EXPECT_EQ(done->results(0).state(), v1::Array::STATE_READY);
-  EXPECT_TRUE(engine_->DeleteJob(kTenant, job->name()).ok());
+  EXPECT_TRUE(engine_->jobs().Delete(kTenant, job->name()).ok());
 }
 
-TEST_F(EngineTest, ABadJobIsRefusedWholeWithTheFieldNamed) {
+TEST_F(EngineTest, InvalidJobIsRefusedWithFieldPath) {
   Start({HostDevice(0)});
   v1::CreateJobRequest request;
   v1::Operation* fill = request.mutable_job()->add_operations();
   fill->mutable_creation()->mutable_fill()->mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   fill->add_outputs()->set_name("tenants/default/arrays/first");
   *request.mutable_job()->add_operations() = Add(9, 9, 10);
-  auto job = engine_->CreateJob(kTenant, request);
+  auto job = engine_->jobs().Create(kTenant, request);
   EXPECT_EQ(job.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(engine_->GetArray(kTenant, "tenants/default/arrays/first").status().code(),
+  EXPECT_EQ(engine_->arrays().Get(kTenant, "tenants/default/arrays/first").status().code(),
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(EngineTest, AKernelWhoseArgumentsDoNotFitNeverRuns) {
+TEST_F(EngineTest, KernelWithWrongArgumentsNeverRuns) {
   Start({HostDevice(0)});
   wire::KernelDescription kernel;
   kernel.set_parameters_known(true);
@@ -1472,9 +1508,9 @@ TEST_F(EngineTest, AKernelWhoseArgumentsDoNotFitNeverRuns) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY) << "it was never touched";
 }
 
-// The array that it would have changed is whole and carries no error: with the code at hand the
-// answer itself tells it.
-TEST_F(EngineTest, AKernelRefusedAtOnceIsAnsweredSo) {
+// The array to be changed stays intact and carries no error: with the code available, the response
+// itself reports it.
+TEST_F(EngineTest, RefusedKernelFailsTheSubmission) {
   Start({HostDevice(0)});
   wire::KernelDescription kernel;
   kernel.set_parameters_known(true);
@@ -1492,7 +1528,7 @@ TEST_F(EngineTest, AKernelRefusedAtOnceIsAnsweredSo) {
   EXPECT_EQ(State(1), v1::Array::STATE_READY);
 }
 
-TEST_F(EngineTest, AFunctionOfOneKindOfDeviceRunsThere) {
+TEST_F(EngineTest, FunctionForOneDeviceKindRunsThere) {
   Start({HostDevice(0), StagedDevice(0)});
   v1::CreateFunctionRequest request;
   request.set_function_id("twice");
@@ -1501,11 +1537,11 @@ TEST_F(EngineTest, AFunctionOfOneKindOfDeviceRunsThere) {
   ufunc->mutable_body()->mutable_expression()->set_text("a + a");
   ufunc->mutable_body()->mutable_expression()->add_parameters("a");
   request.set_device_kind("tpu");
-  EXPECT_EQ(engine_->CreateFunction(kTenant, request, Soon()).status().code(),
+  EXPECT_EQ(engine_->functions().Create(kTenant, request, Soon()).status().code(),
             absl::StatusCode::kFailedPrecondition);
   const std::string kind = StagedDevice(0).kind();
   request.set_device_kind(kind);
-  ASSERT_TRUE(engine_->CreateFunction(kTenant, request, Soon()).ok());
+  ASSERT_TRUE(engine_->functions().Create(kTenant, request, Soon()).ok());
   ASSERT_TRUE(Put(1, {1, 2}, absl::StrCat("devices/", HostDevice(0).id())).ok());
   v1::Operation call;
   call.mutable_ufunc()->set_function("twice");
@@ -1527,7 +1563,7 @@ TEST_F(EngineTest, AFunctionOfOneKindOfDeviceRunsThere) {
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;
 }
 
-TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
+TEST_F(EngineTest, CompileErrorsAreReturnedUnchanged) {
   Start({HostDevice(0)});
   broker_->set_compile_error(
       InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "kernel.cu:1: what is this"));
@@ -1540,7 +1576,7 @@ TEST_F(EngineTest, CompileErrorsComeBackAsTheyAre) {
 class IdleWorkerTest : public EngineTest,
                        public ::testing::WithParamInterface<wire::DeviceDescription> {};
 
-TEST_P(IdleWorkerTest, IsEndedAndItsArraysStay) {
+TEST_P(IdleWorkerTest, IdleWorkerIsStoppedAndArraysRemain) {
   Start({GetParam()}, /*hold=*/false, {.worker_idle_timeout = absl::Milliseconds(50)});
   std::vector<float> values(100000, 3);
   ASSERT_TRUE(Put(1, values).ok());
@@ -1549,8 +1585,8 @@ TEST_P(IdleWorkerTest, IsEndedAndItsArraysStay) {
   ASSERT_TRUE((*first)->Wait(Soon()).ok());
   auto worker = broker_->WaitForWorker(1);
   EXPECT_TRUE(Eventually([&] { return !worker->alive(); }));
-  EXPECT_EQ(engine_->SampleDevices()[0].num_workers(), 0);
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 0) << "that was no death";
+  EXPECT_EQ(engine_->devices().Sample()[0].num_workers(), 0);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 0) << "that was no death";
   EXPECT_EQ(*Fetch(1), values);
   auto second = Submit(Add(1, 1, 3));
   ASSERT_TRUE(second.ok());
@@ -1558,14 +1594,14 @@ TEST_P(IdleWorkerTest, IsEndedAndItsArraysStay) {
   EXPECT_EQ(*Fetch(1), values);
 }
 
-TEST_P(IdleWorkerTest, ABusyOneStays) {
+TEST_P(IdleWorkerTest, BusyWorkerKeepsRunning) {
   Start({GetParam()}, /*hold=*/true, {.worker_idle_timeout = absl::Milliseconds(50)});
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok());
   auto worker = broker_->WaitForWorker(1);
   AWAIT(worker->num_held() >= 1);
-  absl::SleepFor(absl::Milliseconds(1500));  // housekeeping comes once a second
+  absl::SleepFor(absl::Milliseconds(1500));  // housekeeping runs once a second
   EXPECT_TRUE(worker->alive());
   worker->EndNext();
   EXPECT_TRUE((*ticket)->Wait(Soon()).ok());
@@ -1574,34 +1610,34 @@ TEST_P(IdleWorkerTest, ABusyOneStays) {
 INSTANTIATE_TEST_SUITE_P(Kinds, IdleWorkerTest, ::testing::Values(HostDevice(0), StagedDevice(0)),
                          [](const auto& info) { return info.param.kind(); });
 
-TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
+TEST_F(EngineTest, ExpiredSessionFreesItsArrays) {
   Start({HostDevice(0)});
   v1::CreateSessionRequest request;
   request.set_session_id("short");
   request.mutable_ttl()->set_seconds(2);
-  ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+  ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/short");
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   header.mutable_spec()->add_shape(1 << 20);
-  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(upload.ok());
   ASSERT_TRUE((*upload)->Write(std::string(1 << 20, 'x')).ok());
   ASSERT_TRUE((*upload)->Finish().ok());
   upload->reset();
-  header.set_array_id("2");  // left half done by a client that went away
-  auto half = engine_->BeginUpload(kTenant, header, Soon());
+  header.set_array_id("2");  // left half done by a client that disconnected
+  auto half = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(half.ok());
   ASSERT_TRUE((*half)->Write(std::string(1 << 19, 'x')).ok());
   half->reset();
-  auto used = [&] { return engine_->SampleDevices()[0].array_bytes(); };
+  auto used = [&] { return engine_->devices().Sample()[0].array_bytes(); };
   EXPECT_GE(used(), 2 << 20);
 
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   int64_t jobs = 0;
   uint64_t handle = 2;
-  // For longer than the session lives, however quick the machine is.
+  // Longer than the session's lifetime, on a fast machine too.
   const absl::Time end = absl::Now() + absl::Minutes(1);
   while (used() > 1 << 19 && absl::Now() < end) {
     auto ticket = Submit(Add(1, 1, handle));
@@ -1609,21 +1645,21 @@ TEST_F(EngineTest, AnExpiredSessionFreesItsArraysWhileOthersWork) {
     ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
     v1::Release release;
     release.add_handles(handle++);
-    ASSERT_TRUE(engine_->Release(kTenant, "sessions/s", release).ok());
+    ASSERT_TRUE(engine_->operations().Release(kTenant, "sessions/s", release).ok());
     ++jobs;
   }
   EXPECT_GT(jobs, 0);
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
-  auto gone = engine_->GetArray(kTenant, "sessions/short/arrays/1");
+  auto gone = engine_->arrays().Get(kTenant, "sessions/short/arrays/1");
   EXPECT_EQ(gone.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(ReasonOf(gone.status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
-  auto late = engine_->Submit(kTenant, "sessions/short", Add(1, 1, 9), Soon());
+  auto late = engine_->operations().Submit(kTenant, "sessions/short", Add(1, 1, 9), Soon());
   EXPECT_EQ(ReasonOf(late.status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
-  ASSERT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
   EXPECT_TRUE(Eventually([&] { return used() == 0; })) << used();
 }
 
-TEST_F(EngineTest, ADownloadGoesOnWithTheSuccessorOfAWorkerThatDiesAtOnce) {
+TEST_F(EngineTest, DownloadContinuesWithReplacementWorker) {
   Start({StagedDevice(0)});
   std::vector<float> values(1000, 5);
   ASSERT_TRUE(Put(1, values).ok());
@@ -1637,41 +1673,41 @@ TEST_F(EngineTest, ADownloadGoesOnWithTheSuccessorOfAWorkerThatDiesAtOnce) {
   EXPECT_NE(broker_->WaitForWorker(3), nullptr);
 }
 
-TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieAtACopy) {
+TEST_F(EngineTest, UploadContinuesAfterWorkersDieDuringCopy) {
   Start({StagedDevice(0)});
   broker_->set_die_at_copy(2, 2);
   std::vector<float> values(1 << 20);
   std::iota(values.begin(), values.end(), 0.0f);
   ASSERT_TRUE(Put(1, values).ok());
   EXPECT_EQ(*Fetch(1), values);
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 2);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 2);
 }
 
-TEST_F(EngineTest, AnUploadGoesOnWithTheSuccessorsOfWorkersThatDieMakingItsArena) {
+TEST_F(EngineTest, UploadContinuesAfterWorkersDieCreatingArena) {
   Start({StagedDevice(0)});
   broker_->set_die_at_map(2);
   auto put = Put(1, {1, 2, 3});
   ASSERT_TRUE(put.ok()) << put.status();
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2, 3}));
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 2);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 2);
 }
 
-TEST_F(EngineTest, AnUploadWhoseWorkersAllDieMakingItsArenaFails) {
+TEST_F(EngineTest, UploadFailsWhenAllWorkersDieCreatingArena) {
   Start({StagedDevice(0)});
   broker_->set_die_at_map(100);
   absl::Status status = Put(1, {1, 2, 3}).status();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
-  // What is missing of it may come for a while.
-  EXPECT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  // Its missing part may still arrive.
+  EXPECT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
 }
 
-TEST_F(EngineTest, AnUploadWhoseWorkersAllDieFails) {
+TEST_F(EngineTest, UploadFailsWhenAllWorkersDie) {
   Start({StagedDevice(0)});
   broker_->set_die_at_copy(1, 100);
   absl::Status status = Put(1, {1, 2, 3}).status();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
-  // What is missing of it may come for a while.
-  EXPECT_TRUE(engine_->DeleteSession(kTenant, "sessions/s").ok());
+  // Its missing part may still arrive.
+  EXPECT_TRUE(engine_->sessions().Delete(kTenant, "sessions/s").ok());
 }
 
 class CreateModuleTest : public EngineTest {
@@ -1681,10 +1717,10 @@ class CreateModuleTest : public EngineTest {
     request.set_module_id(id);
     request.mutable_module()->set_source(source);
     request.mutable_module()->add_entries("f");
-    return engine_->CreateModule(kTenant, request, Soon());
+    return engine_->modules().Create(kTenant, request, Soon());
   }
 
-  // Several at once, none of which can end before all that may compile do.
+  // Starts several creates; none can end before all that may compile do.
   std::vector<absl::StatusOr<v1::Module>> CreateTogether(const std::string& id,
                                                          std::vector<std::string> sources) {
     broker_->HoldCompiles(true);
@@ -1692,7 +1728,7 @@ class CreateModuleTest : public EngineTest {
     std::vector<std::thread> threads;
     for (size_t i = 0; i < sources.size(); ++i)
       threads.emplace_back([&, i] { results[i] = Create(id, sources[i]); });
-    // The others, if they were to compile too, would by then.
+    // The others would compile by then, if they were to compile too.
     for (int i = 0; i < 300 && broker_->num_compiles() < 2; ++i)
       absl::SleepFor(absl::Milliseconds(1));
     EXPECT_EQ(broker_->num_compiles(), 1);
@@ -1702,7 +1738,7 @@ class CreateModuleTest : public EngineTest {
   }
 };
 
-TEST_F(CreateModuleTest, OfSeveralWithOneIdExactlyOneSucceeds) {
+TEST_F(CreateModuleTest, ConcurrentCreatesOfOneIdSucceedOnce) {
   Start({HostDevice(0)});
   int made = 0;
   for (const auto& result : CreateTogether("m", {"a", "b", "c", "d"})) {
@@ -1714,7 +1750,7 @@ TEST_F(CreateModuleTest, OfSeveralWithOneIdExactlyOneSucceeds) {
   EXPECT_EQ(made, 1);
 }
 
-TEST_F(CreateModuleTest, WithoutAnIdEqualOnesAreOne) {
+TEST_F(CreateModuleTest, EqualModulesWithoutIdAreShared) {
   Start({HostDevice(0)});
   auto results = CreateTogether("", {"a", "a", "a"});
   for (const auto& result : results) {
@@ -1724,7 +1760,7 @@ TEST_F(CreateModuleTest, WithoutAnIdEqualOnesAreOne) {
   }
 }
 
-TEST_F(CreateModuleTest, AFailureLeavesTheIdFree) {
+TEST_F(CreateModuleTest, FailureLeavesTheIdFree) {
   Start({HostDevice(0)});
   broker_->set_compile_error(InvalidField(v1::ERROR_REASON_COMPILE_FAILED, "", "wrong"));
   EXPECT_FALSE(Create("m", "a").ok());
@@ -1732,7 +1768,7 @@ TEST_F(CreateModuleTest, AFailureLeavesTheIdFree) {
   EXPECT_TRUE(Create("m", "b").ok());
 }
 
-TEST_F(CreateModuleTest, ALoadUnderWayIsWaitedFor) {
+TEST_F(CreateModuleTest, CreateWaitsForLoadInFlight) {
   Start({HostDevice(0)});
   ASSERT_TRUE(Create("m", "a").ok());
   broker_->WaitForWorker(1)->HoldLoads(true);
@@ -1749,7 +1785,7 @@ TEST_F(CreateModuleTest, ALoadUnderWayIsWaitedFor) {
   }
 }
 
-// What an operation that ended ahead of its turn had been waiting for.
+// Dependencies that an operation had when it ended ahead of its order.
 class OrderTest : public EngineTest {
  protected:
   v1::Operation InPlace(uint64_t a, uint64_t b) {
@@ -1758,12 +1794,12 @@ class OrderTest : public EngineTest {
     return operation;
   }
   v1::Array::State Named(const std::string& id) {
-    auto array = engine_->GetArray(kTenant, absl::StrCat("tenants/default/arrays/", id));
+    auto array = engine_->arrays().Get(kTenant, absl::StrCat("tenants/default/arrays/", id));
     return array.ok() ? array->state() : v1::Array::STATE_UNSPECIFIED;
   }
 };
 
-TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
+TEST_F(OrderTest, ReadersWaitForWriterAfterCancelledMove) {
   Start({HostDevice(0), HostDevice(1)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Submit(Add(1, 1, 2)).ok());
@@ -1776,7 +1812,7 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   ASSERT_TRUE(moved.ok()) << moved.status();
   (*moved)->Cancel();
   EXPECT_TRUE(absl::IsCancelled((*moved)->Wait(Soon())));
-  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 2);
+  auto fetch = engine_->arrays().BeginFetch(kTenant, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   EXPECT_TRUE(absl::IsDeadlineExceeded((*fetch)->Read(Now()).status()));
   auto worker = broker_->WaitForWorker(1);
@@ -1784,9 +1820,9 @@ TEST_F(OrderTest, AMoveThatIsCancelledLeavesLaterReadersBehindTheWriter) {
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }
 
-// One that ends ahead of its turn may have waited, for another array's sake, for a task that wrote
-// this one before its last writer did.
-TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
+// A task that ends early may have waited, because of another array, for a writer before the last
+// writer of this array.
+TEST_F(OrderTest, ReadersWaitForLastWriterAfterCancelledWrite) {
   Start({HostDevice(0)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   ASSERT_TRUE(Put(2, {1, 2}).ok());
@@ -1799,7 +1835,7 @@ TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
   AWAIT(worker->num_held() >= 4);
   (*other)->Cancel();
   EXPECT_TRUE(absl::IsCancelled((*needs_it)->Wait(Soon())));
-  auto fetch = engine_->BeginFetch(kTenant, "sessions/s", 1);
+  auto fetch = engine_->arrays().BeginFetch(kTenant, "sessions/s", 1);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   ASSERT_TRUE(worker->EndNext());
   absl::SleepFor(absl::Milliseconds(20));
@@ -1808,22 +1844,22 @@ TEST_F(OrderTest, AWriteThatIsCancelledLeavesLaterReadersBehindTheLastWriter) {
   EXPECT_TRUE((*fetch)->Read(Soon()).ok());
 }
 
-TEST_F(OrderTest, AnUploadOfAnArrayThatWasDeletedMeanwhileSaysSo) {
+TEST_F(OrderTest, UploadToDeletedArrayIsCancelled) {
   Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/s");
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   header.mutable_spec()->add_shape(2);
-  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(upload.ok()) << upload.status();
   ASSERT_TRUE((*upload)->Write("12345678").ok());
-  ASSERT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/1").ok());
+  ASSERT_TRUE(engine_->arrays().Delete(kTenant, "sessions/s/arrays/1").ok());
   EXPECT_TRUE(absl::IsCancelled((*upload)->Finish().status()));
 }
 
-// Its worker's page tells that it failed; the message of that was lost.
-TEST_F(OrderTest, AWriteThatFailedIsNotTakenForDoneWhenItsWorkerDies) {
+// The worker's page reports the failure; the message was lost.
+TEST_F(OrderTest, FailedWriteIsNotDoneAfterWorkerDeath) {
   for (bool failed : {true, false}) {
     SCOPED_TRACE(failed);
     Start({HostDevice(0)}, /*hold=*/true);
@@ -1844,9 +1880,9 @@ TEST_F(OrderTest, AWriteThatFailedIsNotTakenForDoneWhenItsWorkerDies) {
   }
 }
 
-// What has run on the output of one that failed is not taken for done either, when all that is
-// known of both is on their worker's page; and one that was taken out has touched nothing.
-TEST_F(OrderTest, AWriteBehindOneThatFailedIsLostAndOneThatWasTakenOutRunsAgain) {
+// A task that ran on the output of a failed one is not done either, even if only the worker's page
+// reports both. A recalled task has changed nothing.
+TEST_F(OrderTest, WriteAfterFailedTaskIsLostAndRecalledOneRepeats) {
   for (bool failed : {true, false}) {
     SCOPED_TRACE(failed);
     Start({HostDevice(0)}, /*hold=*/true);
@@ -1876,14 +1912,14 @@ TEST_F(OrderTest, AWriteBehindOneThatFailedIsLostAndOneThatWasTakenOutRunsAgain)
   }
 }
 
-TEST_F(OrderTest, ARefusedJobLeavesWhatItWasToOverwrite) {
+TEST_F(OrderTest, ValidateOnlyJobKeepsArrayToOverwrite) {
   Start({HostDevice(0)});
   v1::CreateArrayRequest request;
   request.set_parent("tenants/default");
   request.set_array_id("kept");
   request.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   request.mutable_spec()->add_shape(2);
-  ASSERT_TRUE(engine_->CreateArray(kTenant, request).ok());
+  ASSERT_TRUE(engine_->arrays().Create(kTenant, request).ok());
   v1::CreateJobRequest job;
   job.set_parent("tenants/default");
   job.set_validate_only(true);
@@ -1893,23 +1929,23 @@ TEST_F(OrderTest, ARefusedJobLeavesWhatItWasToOverwrite) {
     operation->mutable_ufunc()->add_inputs()->set_name("tenants/default/arrays/kept");
   operation->add_outputs()->set_name("tenants/default/arrays/kept");
   operation->mutable_outputs(0)->set_existing(true);
-  ASSERT_TRUE(engine_->CreateJob(kTenant, job).ok());
+  ASSERT_TRUE(engine_->jobs().Create(kTenant, job).ok());
   EXPECT_NE(Named("kept"), v1::Array::STATE_UNSPECIFIED);
 }
 
-TEST_F(OrderTest, WorkOnAnUploadThatIsReleasedEnds) {
+TEST_F(OrderTest, OperationOnReleasedUploadFails) {
   Start({HostDevice(0)});
   v1::PutArrayRequest::Header header;
   header.set_parent("sessions/s");
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_FLOAT32);
   header.mutable_spec()->add_shape(2);
-  ASSERT_TRUE(engine_->BeginUpload(kTenant, header, Soon()).ok());
+  ASSERT_TRUE(engine_->arrays().BeginUpload(kTenant, header, Soon()).ok());
   auto ticket = Submit(Add(1, 1, 2));
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   v1::Release release;
   release.add_handles(1);
-  ASSERT_TRUE(engine_->Release(kTenant, "sessions/s", release).ok());
+  ASSERT_TRUE(engine_->operations().Release(kTenant, "sessions/s", release).ok());
   EXPECT_EQ(ReasonOf((*ticket)->Wait(Soon())), v1::ERROR_REASON_ARRAY_NOT_READY);
 }
 

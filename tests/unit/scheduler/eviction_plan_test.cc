@@ -17,7 +17,7 @@ std::shared_ptr<Arena> MakeArena(uint64_t id, uint64_t size) {
   return std::make_shared<Arena>(id, size, UniqueFd(), MemoryMap());
 }
 
-TEST(EvictionPlanTest, NeighboursMakeAGap) {
+TEST(EvictionPlanTest, AdjacentBlocksFormOneGap) {
   ArenaPool pool;
   pool.Add(MakeArena(1, 5 * kUnit));
   std::vector<Allocation> blocks;
@@ -37,7 +37,7 @@ TEST(EvictionPlanTest, NeighboursMakeAGap) {
   EXPECT_TRUE(pool.TryAllocate(3 * kUnit).has_value()) << "as was planned";
 }
 
-TEST(EvictionPlanTest, WholeArenasOfOthersMakeRoomAndPartsDoNot) {
+TEST(EvictionPlanTest, OnlyWholeArenasOfOtherTenantsMakeRoom) {
   ArenaPool mine, others;
   others.Add(MakeArena(1, 4 * kUnit));
   others.Add(MakeArena(2, 4 * kUnit));
@@ -54,7 +54,7 @@ TEST(EvictionPlanTest, WholeArenasOfOthersMakeRoomAndPartsDoNot) {
   EXPECT_TRUE(plan.Needed(2));
 }
 
-TEST(EvictionPlanTest, ALimitThatIsExceededIsMadeUpForFirst) {
+TEST(EvictionPlanTest, ExceededLimitIsRestoredFirst) {
   ArenaPool mine, others;
   for (uint64_t id : {1, 2}) others.Add(MakeArena(id, 4 * kUnit));
   Allocation first = *others.TryAllocate(4 * kUnit), second = *others.TryAllocate(4 * kUnit);
@@ -65,7 +65,7 @@ TEST(EvictionPlanTest, ALimitThatIsExceededIsMadeUpForFirst) {
   EXPECT_TRUE(plan.enough());
 }
 
-TEST(EvictionPlanTest, SmallBlocksDoNotGoIntoLargeArenas) {
+TEST(EvictionPlanTest, SmallBlocksAvoidLargeArenas) {
   ArenaPool pool;
   uint64_t large = 2 * ArenaPool::kSharedArenaBytes;
   pool.Add(MakeArena(1, large));

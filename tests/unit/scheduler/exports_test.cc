@@ -1,4 +1,4 @@
-// Arrays whose memory clients map: what their descriptors show, and what becomes of them.
+// Arrays whose memory clients map: contents of their descriptors, and their lifetime.
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,6 +13,12 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/scheduler/exports.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/region_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -30,7 +36,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 
 SteadyTime Soon() { return Now() + absl::Seconds(100); }
 
-// An array's memory as its client has it.
+// An array's memory as mapped by its client.
 struct Mapped {
   v1::MapArrayResponse response;
   std::string name;
@@ -50,7 +56,7 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     for (const TenantId& tenant : {kA, kB}) {
       v1::CreateSessionRequest request;
       request.set_session_id("s");
-      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+      ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
     }
   }
   void SetUp() override { Start(GetParam() ? HostDevice(0) : StagedDevice(0)); }
@@ -72,7 +78,7 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     header.set_overwrite(overwrite);
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
     header.mutable_spec()->add_shape(static_cast<int64_t>(content.size()));
-    auto upload = engine_->BeginUpload(tenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(tenant, header, Soon());
     if (!upload.ok()) return upload.status();
     if (absl::Status status = (*upload)->Write(content); !status.ok()) return status;
     return (*upload)->Finish().status();
@@ -82,23 +88,23 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     v1::MapArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
     request.set_hand_over(hand_over);
-    return engine_->MapArray(tenant, request, Soon());
+    return engine_->regions().Map(tenant, request, Soon());
   }
   Mapped MustMap(int handle, bool hand_over = false) {
     auto response = Map(handle, hand_over);
     EXPECT_TRUE(response.ok()) << response.status();
     Mapped mapped{*response, "", {}};
-    auto redeemed = engine_->RedeemRegion(response->ticket());
+    auto redeemed = engine_->regions().Redeem(response->ticket());
     EXPECT_TRUE(redeemed.ok()) << redeemed.status();
     mapped.name = redeemed->name;
-    engine_->HoldRegion(mapped.name);
+    engine_->regions().Hold(mapped.name);
     mapped.map = *MemoryMap::Map(redeemed->fd, response->memory_bytes(), hand_over);
     return mapped;
   }
   std::string Fetch(int handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
-    auto download = engine_->BeginDownload(kA, request, Soon());
+    auto download = engine_->arrays().BeginDownload(kA, request, Soon());
     EXPECT_TRUE(download.ok()) << download.status();
     std::string content;
     for (;;) {
@@ -109,14 +115,14 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
     }
   }
   int64_t ArrayBytes(const TenantId& tenant) {
-    const v1::Usage usage = engine_->GetUsage(tenant);
+    const v1::Usage usage = engine_->tenants().GetUsage(tenant);
     for (const v1::QuotaUsage& line : usage.quotas()) {
       if (line.name() == "array-bytes") return line.used();
     }
     return -1;
   }
   absl::Status Delete(int handle) {
-    return engine_->DeleteArray(kA, absl::StrCat("sessions/s/arrays/", handle));
+    return engine_->arrays().Delete(kA, absl::StrCat("sessions/s/arrays/", handle));
   }
   absl::Status Write(int handle, const std::string& content) {
     return Put(handle, content, kA, /*overwrite=*/true);
@@ -129,14 +135,14 @@ class ExportsTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_P(ExportsTest, Descriptor_ShowsNoOtherArray) {
+TEST_P(ExportsTest, DescriptorExposesNoOtherArray) {
   const std::string mine = Content(5000, 3), other(3000, '\x7f');
   ASSERT_TRUE(Put(1, other).ok());
   ASSERT_TRUE(Put(2, mine).ok());
   ASSERT_TRUE(Put(3, other).ok());
   Mapped mapped = MustMap(2);
   EXPECT_EQ(mapped.bytes(5000), mine);
-  // Nor do arrays that come later.
+  // Arrays created later are not exposed either.
   ASSERT_TRUE(Put(4, other).ok());
   const std::string all(reinterpret_cast<const char*>(mapped.map.data()), mapped.map.size());
   EXPECT_EQ(all.find(other.substr(0, 64)), std::string::npos);
@@ -145,24 +151,24 @@ TEST_P(ExportsTest, Descriptor_ShowsNoOtherArray) {
   ASSERT_TRUE(Delete(2).ok());
   ASSERT_TRUE(Put(5, other).ok());
   EXPECT_EQ(mapped.bytes(5000), mine);
-  engine_->LetGoOfRegion(mapped.name);
+  engine_->regions().LetGo(mapped.name, nullptr);
   EXPECT_TRUE(Eventually([&] { return ArrayBytes(kA) == 4 * 3000; }));
   ASSERT_TRUE(Put(6, other).ok());
   const std::string after(reinterpret_cast<const char*>(mapped.map.data()), mapped.map.size());
   EXPECT_EQ(after.find(other.substr(0, 64)), std::string::npos);
 }
 
-TEST_P(ExportsTest, LargeArray_IsMappedWhereItLies) {
+TEST_P(ExportsTest, LargeArrayIsMappedInPlace) {
   const std::string content = Content(40 * kMiB, 1);
   ASSERT_TRUE(Put(1, content).ok());
-  auto before = engine_->SampleDevices();
+  auto before = engine_->devices().Sample();
   Mapped mapped = MustMap(1), again = MustMap(1);
   EXPECT_TRUE(mapped.bytes(40 * kMiB) == content);
   EXPECT_TRUE(again.bytes(40 * kMiB) == content);
-  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), before[0].arena_bytes());
+  EXPECT_EQ(engine_->devices().Sample()[0].arena_bytes(), before[0].arena_bytes());
 }
 
-TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
+TEST_P(ExportsTest, WriteIsRefusedWhileMapped) {
   const std::string content = Content(4096, 5), changed = Content(4096, 9);
   ASSERT_TRUE(Put(1, content).ok());
   Mapped first = MustMap(1), second = MustMap(1);
@@ -170,63 +176,63 @@ TEST_P(ExportsTest, Write_IsRefusedWhileMapped) {
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_WRONG_STATE);
   EXPECT_EQ(first.bytes(4096), content);
-  engine_->LetGoOfRegion(first.name);
-  // The other one has it still, whatever came before.
-  engine_->LetGoOfRegion(first.name);
-  engine_->LetGoOfRegion("exports/none");
+  engine_->regions().LetGo(first.name, nullptr);
+  // The other export still maps it.
+  engine_->regions().LetGo(first.name, nullptr);
+  engine_->regions().LetGo("exports/none", nullptr);
   ASSERT_TRUE(engine_->Responds(absl::Seconds(100)));
   EXPECT_TRUE(absl::IsFailedPrecondition(Write(1, changed)));
-  engine_->LetGoOfRegion(second.name);
+  engine_->regions().LetGo(second.name, nullptr);
   EXPECT_TRUE(WriteSucceedsEventually(1, changed));
   EXPECT_EQ(Fetch(1), changed);
 }
 
-TEST_P(ExportsTest, Connection_GoesWhenTheLoanHasEnded) {
+TEST_P(ExportsTest, ConnectionClosesWhenExportEnds) {
   ASSERT_TRUE(Put(1, Content(100, 0)).ok());
   Mapped mapped = MustMap(1);
   auto connection = std::make_shared<int>(1);
   std::weak_ptr<int> open = connection;
-  engine_->LetGoOfRegion(mapped.name, std::move(connection));
+  engine_->regions().LetGo(mapped.name, std::move(connection));
   EXPECT_TRUE(Eventually([&] { return open.expired(); }));
   EXPECT_TRUE(Write(1, Content(100, 1)).ok());
 }
 
-TEST_P(ExportsTest, HandedOver_LeavesTheServiceAndStaysCharged) {
+TEST_P(ExportsTest, HandedOverMemoryStaysCharged) {
   const std::string content = Content(4096, 5);
   ASSERT_TRUE(Put(1, content).ok());
-  const int64_t before = engine_->SampleDevices()[0].arena_bytes();
+  const int64_t before = engine_->devices().Sample()[0].arena_bytes();
   Mapped mapped = MustMap(1, /*hand_over=*/true);
-  EXPECT_GT(engine_->SampleDevices()[0].arena_bytes(), before);
+  EXPECT_GT(engine_->devices().Sample()[0].arena_bytes(), before);
   EXPECT_EQ(mapped.bytes(4096), content);
   mapped.map.data()[0] = std::byte{77};
-  EXPECT_TRUE(absl::IsNotFound(engine_->GetArray(kA, "sessions/s/arrays/1").status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_->arrays().Get(kA, "sessions/s/arrays/1").status()));
   EXPECT_EQ(ArrayBytes(kA), 4096);
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_EQ(ArrayBytes(kA), 4096);
-  engine_->LetGoOfRegion(mapped.name);
+  engine_->regions().LetGo(mapped.name, nullptr);
   EXPECT_TRUE(Eventually([&] { return ArrayBytes(kA) == 0; }));
-  EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == before; }));
+  EXPECT_TRUE(Eventually([&] { return engine_->devices().Sample()[0].arena_bytes() == before; }));
 }
 
-TEST_P(ExportsTest, HandOver_IsRefusedForSharedMemory) {
+TEST_P(ExportsTest, HandOverIsRefusedForSharedMemory) {
   ASSERT_TRUE(Put(1, Content(4096, 5)).ok());
   v1::Operation view;
   view.mutable_view()->mutable_input()->set_handle(1);
   view.add_outputs()->set_handle(2);
-  auto ticket = engine_->Submit(kA, "sessions/s", view, Soon());
+  auto ticket = engine_->operations().Submit(kA, "sessions/s", view, Soon());
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   ASSERT_TRUE((*ticket)->Wait(Soon()).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status())) << Map(1, true).status();
   EXPECT_TRUE(Map(2).ok());
-  // Mapped for reading, by the ticket alone.
+  // Mapped read-only, by the ticket alone.
   EXPECT_TRUE(absl::IsFailedPrecondition(Map(1, true).status()));
   v1::MapArrayRequest named;
   named.set_name("tenants/a/arrays/x");
   named.set_hand_over(true);
-  EXPECT_TRUE(absl::IsInvalidArgument(engine_->MapArray(kA, named, Soon()).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(engine_->regions().Map(kA, named, Soon()).status()));
 }
 
-TEST_P(ExportsTest, NameOfAnotherTenant_IsNotFound) {
+TEST_P(ExportsTest, NameOfAnotherTenantIsNotFound) {
   ASSERT_TRUE(Put(1, Content(64, 5), kB).ok());
   absl::Status theirs = Map(1).status(), none = Map(2).status();
   EXPECT_TRUE(absl::IsNotFound(theirs)) << theirs;
@@ -235,19 +241,19 @@ TEST_P(ExportsTest, NameOfAnotherTenant_IsNotFound) {
   ASSERT_TRUE(Delete(3).ok());
   EXPECT_TRUE(absl::IsNotFound(Map(3).status()));
   ASSERT_TRUE(Put(4, Content(64, 5)).ok());
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_TRUE(absl::IsNotFound(Map(4).status()));
   EXPECT_TRUE(Map(1, false, kB).ok());
 }
 
-TEST_P(ExportsTest, Exports_AreBoundedForATenant) {
+TEST_P(ExportsTest, ExportsPerTenantAreBounded) {
   ASSERT_TRUE(Put(1, Content(64, 5)).ok());
   ASSERT_TRUE(Put(1, Content(64, 5), kB).ok());
   std::vector<std::string> names;
   for (int i = 0; i < Exports::kMaxExportsOfTenant; ++i) {
     auto mapped = Map(1);
     ASSERT_TRUE(mapped.ok()) << mapped.status();
-    auto redeemed = engine_->RedeemRegion(mapped->ticket());
+    auto redeemed = engine_->regions().Redeem(mapped->ticket());
     ASSERT_TRUE(redeemed.ok());
     names.push_back(redeemed->name);
   }
@@ -257,11 +263,11 @@ TEST_P(ExportsTest, Exports_AreBoundedForATenant) {
     EXPECT_EQ(MetadataOf(over, "quota"), "mapped-arrays");
   }
   EXPECT_TRUE(Map(1, false, kB).ok());
-  engine_->LetGoOfRegion(names[0]);
+  engine_->regions().LetGo(names[0], nullptr);
   EXPECT_TRUE(Eventually([&] { return Map(1).ok(); }));
 }
 
-TEST_P(ExportsTest, Bytes_AreBoundedByTheDevicesMemory) {
+TEST_P(ExportsTest, BytesAreBoundedByDeviceMemory) {
   TearDown();
   Start(GetParam() ? HostDevice(0, 100 * kMiB) : StagedDevice(0, 100 * kMiB));
   ASSERT_TRUE(Put(1, Content(40 * kMiB, 1)).ok());
@@ -274,14 +280,14 @@ TEST_P(ExportsTest, Bytes_AreBoundedByTheDevicesMemory) {
   EXPECT_TRUE(Map(1).ok());
 }
 
-TEST_P(ExportsTest, DescriptorForReading_CannotBeMappedForWriting) {
+TEST_P(ExportsTest, ReadOnlyDescriptorCannotBeMappedForWriting) {
   if (!GetParam()) GTEST_SKIP() << "a GPU's handle has one kind";
   ASSERT_TRUE(Put(1, Content(4096, 5)).ok());
   auto response = Map(1);
   ASSERT_TRUE(response.ok());
-  auto redeemed = engine_->RedeemRegion(response->ticket());
+  auto redeemed = engine_->regions().Redeem(response->ticket());
   ASSERT_TRUE(redeemed.ok());
-  EXPECT_TRUE(absl::IsNotFound(engine_->RedeemRegion(response->ticket()).status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(response->ticket()).status()));
   const auto size = static_cast<size_t>(response->memory_bytes());
   EXPECT_EQ(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, redeemed->fd, 0), MAP_FAILED);
   struct stat info;
@@ -290,7 +296,7 @@ TEST_P(ExportsTest, DescriptorForReading_CannotBeMappedForWriting) {
   EXPECT_TRUE(CheckMemoryFile(redeemed->fd, size).ok());
 }
 
-TEST(ExportTicketTest, UnusedTicket_EndsTheLoan) {
+TEST(ExportTicketTest, UnusedTicketEndsTheExport) {
   FakeBroker broker({HostDevice(0)});
   Core core({}, &broker);
   Scheduler scheduler(&core);
@@ -301,19 +307,20 @@ TEST(ExportTicketTest, UnusedTicket_EndsTheLoan) {
     array->buffer = std::make_shared<store::Buffer>(kA, 4, core.reclaimer);
     array->buffer->inline_bytes = std::make_shared<const std::string>("abcd");
     {
-      Locked lock(core);
-      auto session = core.catalogue.CreateSession(kA, "s", absl::Hours(1), core.Now(), 10);
+      GlobalTransaction transaction(core);
+      auto session =
+          core.catalogue.CreateSession(transaction, kA, "s", absl::Hours(1), core.Now(), 10);
       ASSERT_TRUE(session.ok());
-      ASSERT_TRUE(core.catalogue.AddArray(**session, 1, array).ok());
+      ASSERT_TRUE(core.catalogue.AddArray(transaction, **session, 1, array).ok());
     }
     v1::MapArrayRequest request;
     request.set_name("sessions/s/arrays/1");
     auto used = exports.Map(kA, request, Soon()), unused = exports.Map(kA, request, Soon());
     ASSERT_TRUE(used.ok() && unused.ok()) << used.status() << unused.status();
     EXPECT_EQ(array->buffer->num_loans, 1);
-    // As late as it likes: who waits for a clock waits for luck.
-    Locked lock(core);
-    exports.EndExpired(core.Now() + absl::Hours(1));
+    // The expiry may come late: a test must not depend on the clock.
+    GlobalTransaction transaction(core);
+    exports.EndExpired(transaction, core.Now() + absl::Hours(1));
     EXPECT_EQ(array->buffer->num_loans, 0);
     EXPECT_EQ(array->buffer->num_holders, 0);
     EXPECT_TRUE(absl::IsNotFound(exports.Redeem(used->ticket()).status()));

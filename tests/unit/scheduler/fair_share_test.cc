@@ -16,7 +16,7 @@ constexpr FairShare::Options kOptions{.quantum = absl::Milliseconds(20),
                                       .yield_after = absl::Milliseconds(4),
                                       .hand_over = absl::Milliseconds(5)};
 
-// A device that runs what it is sent, one after another, and lanes that send what they may.
+// A device that runs tasks in order, and lanes that send as many as allowed.
 class Device {
  public:
   struct Lane {
@@ -81,7 +81,7 @@ class Device {
   SteadyTime begun_;
 };
 
-// `a` has the turn and a task in flight, `b` has come behind it. Returns when that is.
+// `a` has the turn and a task in flight; then `b` begins to wait. Returns that time.
 SteadyTime BeginOneAndLetAnotherWait(FairShare& share, Flow& a, Flow& b) {
   const SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
   share.Update(a, true, false, now);
@@ -100,7 +100,7 @@ TEST(FairShareTest, DeviceTimeIsSharedByWeight) {
   EXPECT_NEAR(three.ran_seconds, 7.5, 0.05);
 }
 
-TEST(FairShareTest, WhatCountsIsTimeNotTasks) {
+TEST(FairShareTest, ShareCountsDeviceTimeNotTasks) {
   Device device;
   auto& small = device.Add(1, 20e-6, 1 << 20);
   auto& large = device.Add(1, 7e-3, 1 << 20);
@@ -109,7 +109,7 @@ TEST(FairShareTest, WhatCountsIsTimeNotTasks) {
   EXPECT_NEAR(large.ran_seconds, 5, 0.1);
 }
 
-TEST(FairShareTest, ThreeTenantsThatComeAndGo) {
+TEST(FairShareTest, ThreeTenantsJoinAndLeave) {
   Device device;
   auto& first = device.Add(1, 1e-3, 1 << 20);
   device.RunFor(5);
@@ -122,7 +122,7 @@ TEST(FairShareTest, ThreeTenantsThatComeAndGo) {
       << "nobody is paid back for time in which it wanted nothing";
 }
 
-TEST(FairShareTest, ALoneLaneHasNoBound) {
+TEST(FairShareTest, SingleLaneIsUnbounded) {
   Device device;
   auto& lane = device.Add(1, 10, 1000);
   device.RunFor(1e-3);
@@ -131,7 +131,7 @@ TEST(FairShareTest, ALoneLaneHasNoBound) {
   EXPECT_EQ(device.share().wake(), SteadyTime::InfiniteFuture());
 }
 
-TEST(FairShareTest, WithOthersWaitingLittleIsInFlight) {
+TEST(FairShareTest, FewTasksAreInFlightWhileOthersWait) {
   Device device;
   auto& first = device.Add(1, 1e-3, 1 << 20);
   auto& second = device.Add(1, 1e-3, 1 << 20);
@@ -143,9 +143,9 @@ TEST(FairShareTest, WithOthersWaitingLittleIsInFlight) {
   }
 }
 
-// One that asks for little now and then waits for what may be in flight, not for a quantum, and the
-// others have what it leaves in equal parts.
-TEST(FairShareTest, WhoWakesUpIsGivenWayTo) {
+// A lane with occasional tasks waits only for tasks in flight, not for a quantum. The other lanes
+// share the rest equally.
+TEST(FairShareTest, WakingLaneGetsTheNextTurn) {
   Device device;
   auto& first = device.Add(1, 200e-6, 1 << 20);
   auto& second = device.Add(1, 200e-6, 1 << 20);
@@ -163,8 +163,8 @@ TEST(FairShareTest, WhoWakesUpIsGivenWayTo) {
   EXPECT_NEAR(first.ran_seconds, second.ran_seconds, 0.02 * first.ran_seconds);
 }
 
-// It is ahead of nobody who used less: work in bursts has a part like that of one burst.
-TEST(FairShareTest, WakingUpOftenBringsNoMoreThanAPart) {
+// A waking lane does not pass lanes that used less: bursts get the share of a single burst.
+TEST(FairShareTest, FrequentWakeupsGiveNoExtraShare) {
   Device device;
   auto& steady = device.Add(2, 200e-6, 1 << 20);
   auto& bursts = device.Add(1, 200e-6, 0);
@@ -175,8 +175,8 @@ TEST(FairShareTest, WakingUpOftenBringsNoMoreThanAPart) {
   EXPECT_GE(steady.ran_seconds, 1.9 * bursts.ran_seconds);
 }
 
-// A turn is short for who has just woken up, and not for those who always have work.
-TEST(FairShareTest, ThoseWhoAlwaysHaveWorkChangeOnceAQuantum) {
+// A turn is short for a lane that has just woken up, and a quantum for busy lanes.
+TEST(FairShareTest, BusyLanesAlternateOncePerQuantum) {
   FairShare share(kOptions);
   Flow a, b;
   SteadyTime now = BeginOneAndLetAnotherWait(share, a, b);
@@ -194,7 +194,7 @@ TEST(FairShareTest, ThoseWhoAlwaysHaveWorkChangeOnceAQuantum) {
   }
 }
 
-TEST(FairShareTest, ALaneWithNothingLeftGivesItsTurnAtOnce) {
+TEST(FairShareTest, EmptyLaneYieldsItsTurnAtOnce) {
   FairShare share(kOptions);
   Flow a, b;
   SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
@@ -213,7 +213,7 @@ TEST(FairShareTest, ALaneWithNothingLeftGivesItsTurnAtOnce) {
   EXPECT_TRUE(std::isinf(share.Allowance(b, now)));
 }
 
-TEST(FairShareTest, AnEndlessTaskHoldsWhoComesForAPartOfAQuantumAndTheHandOver) {
+TEST(FairShareTest, EndlessTaskDelaysOthersByYieldAndHandOver) {
   FairShare share(kOptions);
   Flow endless, b, c;
   SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
@@ -236,7 +236,7 @@ TEST(FairShareTest, AnEndlessTaskHoldsWhoComesForAPartOfAQuantumAndTheHandOver) 
   share.Update(c, false, false, now);
   EXPECT_NEAR(share.Allowance(b, now), 20e-3, 1e-6) << "or the endless one would have to wait, too";
   share.Update(c, true, false, now);
-  // From now on the others take turns among themselves: it has its part by the device's slices.
+  // From here on the others alternate: the endless task gets its share by the device's time slices.
   for (int i = 0; i < 10; ++i) {
     Flow& holder = i % 2 == 0 ? b : c;
     share.Update(holder, true, true, now);
@@ -246,7 +246,7 @@ TEST(FairShareTest, AnEndlessTaskHoldsWhoComesForAPartOfAQuantumAndTheHandOver) 
     share.Advance(now);
     EXPECT_EQ(share.TakeTurn(), i % 2 == 0 ? &c : &b);
   }
-  // It ends at last, and is charged for all of it.
+  // It ends and is charged in full.
   share.Charge(endless, 0.225, now);
   share.Update(endless, true, false, now);
   for (int i = 0; i < 6; ++i) {
@@ -260,7 +260,7 @@ TEST(FairShareTest, AnEndlessTaskHoldsWhoComesForAPartOfAQuantumAndTheHandOver) 
   }
 }
 
-TEST(FairShareTest, ATaskBegunAloneIsNotHeldAgainstItsLane) {
+TEST(FairShareTest, TaskBegunAloneIsNotChargedLater) {
   FairShare share(kOptions);
   Flow a, b;
   SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
@@ -283,9 +283,9 @@ TEST(FairShareTest, ATaskBegunAloneIsNotHeldAgainstItsLane) {
   EXPECT_EQ(share.TakeTurn(), &a) << "b was not there for those ten seconds";
 }
 
-// Small tasks of a process that the host did not let run for a while: what it had on the clock, and
-// not on the device, is not held against who came meanwhile.
-TEST(FairShareTest, ANewcomerDoesNotPayForTimeThatNobodyUsed) {
+// Small tasks of a process that the host suspended for a while. Clock time without device time is
+// not charged to a lane that arrived later.
+TEST(FairShareTest, IdleClockTimeIsNotCharged) {
   FairShare share(kOptions);
   Flow busy, quiet;
   SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));
@@ -298,7 +298,7 @@ TEST(FairShareTest, ANewcomerDoesNotPayForTimeThatNobodyUsed) {
     share.Update(quiet, true, false, now);
     share.Advance(now);
     now += kOptions.quantum;
-    share.Charge(busy, 1e-3, now);  // of sixty on the clock
+    share.Charge(busy, 1e-3, now);  // while the clock advances by 60 ms
     if (round % 3 == 0) share.Update(busy, true, false, now);
     share.Update(busy, true, true, now);
     share.Advance(now);
@@ -317,7 +317,7 @@ TEST(FairShareTest, ANewcomerDoesNotPayForTimeThatNobodyUsed) {
   }
 }
 
-TEST(FairShareTest, AloneAgainALaneIsFedThoughItsTaskIsLong) {
+TEST(FairShareTest, SingleLaneIsFedDuringLongTask) {
   FairShare share(kOptions);
   Flow a, b;
   SteadyTime now = BeginOneAndLetAnotherWait(share, a, b);
@@ -334,8 +334,8 @@ TEST(FairShareTest, AloneAgainALaneIsFedThoughItsTaskIsLong) {
   EXPECT_GT(share.Allowance(b, now), 0) << "the next one need not wait for it again";
 }
 
-// Tasks with much time between them: what is sent must take about a quantum on the clock.
-TEST(FairShareTest, BetweenTasksTimePassesToo) {
+// Tasks with long gaps: the tasks sent must take about one quantum on the clock.
+TEST(FairShareTest, TimeBetweenTasksCountsTowardsQuantum) {
   FairShare share(kOptions);
   Flow a, b;
   SteadyTime now = SteadyTime::SinceBoot(absl::Seconds(1));

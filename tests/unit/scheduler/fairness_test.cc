@@ -1,4 +1,4 @@
-// Tenants that share a device, through the engine, with workers that only take their time.
+// Tenants that share a device, through the engine, with fake workers that only spend time.
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +8,8 @@
 #include "gtest/gtest.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -27,7 +29,7 @@ class FairnessTest : public ::testing::Test {
     for (const TenantId& tenant : {kA, kB}) {
       v1::CreateSessionRequest request;
       request.set_session_id("s");
-      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+      ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
     }
   }
   void TearDown() override {
@@ -35,13 +37,14 @@ class FairnessTest : public ::testing::Test {
     engine_.reset();
   }
 
-  std::shared_ptr<Ticket> Fill(const TenantId& tenant) {
+  std::shared_ptr<OperationHandle> Fill(const TenantId& tenant) {
     v1::Operation operation;
     auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(v1::DATA_TYPE_INT32);
     spec->add_shape(4);
     operation.add_outputs()->set_inline_result(true);
-    auto ticket = engine_->Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    auto ticket =
+        engine_->operations().Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
@@ -57,7 +60,7 @@ TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
          .tenant_weight = [](const TenantId& tenant) { return tenant.value == "b" ? 3.0 : 1.0; }});
   broker_->set_run_time(absl::Microseconds(200));
   constexpr int kTasks = 4000;
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   Fill(kA)->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
   auto a = broker_->WaitForWorker(1);
   Fill(kB)->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
@@ -74,11 +77,11 @@ TEST_F(FairnessTest, MeasuredTimeIsSharedByWeight) {
   for (const auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
+TEST_F(FairnessTest, LongTaskDelaysOtherTenantByOneQuantum) {
   Start({.fair_quantum = absl::Milliseconds(100), .fair_hand_over = absl::Milliseconds(20)});
   broker_->set_hold(true);
   auto long_one = Fill(kA);
-  auto behind = Fill(kA);
+  auto later = Fill(kA);
   auto a = broker_->WaitForWorker(1);
   AWAIT(a->num_held() >= 2);
   broker_->set_hold(false);
@@ -91,17 +94,17 @@ TEST_F(FairnessTest, ALongTaskDelaysAnotherTenantForAQuantumAtMost) {
   a->EndNext(absl::OkStatus(), 1.0);
   a->EndNext();
   EXPECT_TRUE(long_one->Wait(SteadyTime::InfiniteFuture()).ok());
-  EXPECT_TRUE(behind->Wait(SteadyTime::InfiniteFuture()).ok());
+  EXPECT_TRUE(later->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
-TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
+TEST_F(FairnessTest, SecondTenantEndsDeepQueueOfSingleTenant) {
   Start({});
   broker_->set_hold(true);
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (int i = 0; i < 300; ++i) tickets.push_back(Fill(kA));
   auto a = broker_->WaitForWorker(1);
   AWAIT(a->num_held() >= 256);
-  // Each takes 10 ms, and the engine learns it.
+  // Each takes 10 ms, and the engine measures that.
   for (int i = 0; i < 100; ++i) a->EndNext(absl::OkStatus(), 10e-3);
   EXPECT_EQ(a->num_held(), 200);
   auto waiting = Fill(kB);
@@ -109,7 +112,7 @@ TEST_F(FairnessTest, ALoneTenantKeepsADeepQueueAndASecondOneEndsThat) {
   AWAIT(b->num_held() >= 1);
   for (int i = 0; i < 200; ++i) tickets.push_back(Fill(kA));
   absl::SleepFor(absl::Milliseconds(50));
-  // It is on time slices now: nothing more is sent before what it has is done.
+  // It has time slices now: no task is sent before those in flight are done.
   EXPECT_EQ(a->num_held(), 200);
   b->EndNext(absl::OkStatus(), 10e-3);
   EXPECT_TRUE(waiting->Wait(SteadyTime::InfiniteFuture()).ok());

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 
 constexpr uint64_t kA = 1, kB = 2, kC = 3;
 
-// What makes `to` from `from`; may run again.
+// A task that computes `to` from `from` and may run again.
 QueuedTask Makes(uint64_t sequence, uint64_t to, uint64_t from) {
   return {.first_sequence = sequence,
           .last_sequence = sequence,
@@ -25,20 +25,20 @@ QueuedTask Changes(uint64_t sequence, uint64_t buffer) {
           .uses = {{.buffer = buffer, .write = true}}};
 }
 
-TEST(Fates, WhatHadNotBegunRunsAgain) {
+TEST(Fates, QueuedTaskRunsAgain) {
   EXPECT_THAT(FatesOf({Makes(1, kB, kA), Changes(2, kA)}, {.completed = 0, .started = 0}),
               ElementsAre(Fate::kAgain, Fate::kAgain));
 }
 
-// Only the message of its end was lost; but as long as nobody has changed its input nor used its
-// result it is as well to run it again, and nothing need be known of it.
-TEST(Fates, WhatHasRunRunsAgainWhereNothingHangsOnIt) {
+// Only the completion message was lost. While its input is unchanged and its result unused, a
+// second run is safe and needs no further state.
+TEST(Fates, DoneTaskWithUnusedResultRunsAgain) {
   EXPECT_THAT(FatesOf({Makes(1, kB, kA)}, {.completed = 1, .started = 1}),
               ElementsAre(Fate::kAgain));
   EXPECT_THAT(FatesOf({Changes(1, kA)}, {.completed = 1, .started = 1}), ElementsAre(Fate::kDone));
 }
 
-TEST(Fates, WhatReadSomethingThatWasChangedSinceIsDone) {
+TEST(Fates, DoneTaskWithChangedInputStaysDone) {
   EXPECT_THAT(FatesOf({Makes(1, kB, kA), Changes(2, kA)}, {.completed = 2, .started = 2}),
               ElementsAre(Fate::kDone, Fate::kDone));
   // The change had begun.
@@ -46,37 +46,37 @@ TEST(Fates, WhatReadSomethingThatWasChangedSinceIsDone) {
   change.running = true;
   EXPECT_THAT(FatesOf({Makes(1, kB, kA), change}, {.completed = 1, .started = 2}),
               ElementsAre(Fate::kDone, Fate::kLost));
-  // It only waited its turn, behind another.
+  // It only waited in the queue after another task.
   EXPECT_THAT(
       FatesOf({Makes(1, kB, kA), Makes(2, kC, kA), Changes(3, kA)}, {.completed = 1, .started = 3}),
       ElementsAre(Fate::kAgain, Fate::kAgain, Fate::kAgain));
 }
 
-TEST(Fates, WhatWasUsedByOneThatIsDoneIsDone) {
-  // b = f(a); c += b; and c's change cannot be made twice.
+TEST(Fates, ProducerForDoneTaskStaysDone) {
+  // b = f(a); c += b; and the change of c cannot be repeated.
   QueuedTask adds = Changes(2, kC);
   adds.uses.push_back({.buffer = kB});
   EXPECT_THAT(FatesOf({Makes(1, kB, kA), adds}, {.completed = 2, .started = 2}),
               ElementsAre(Fate::kDone, Fate::kDone));
-  // One that runs again itself takes nothing with it.
+  // A task that runs again itself affects no other.
   EXPECT_THAT(FatesOf({Makes(1, kB, kA), Makes(2, kC, kB)}, {.completed = 2, .started = 2}),
               ElementsAre(Fate::kAgain, Fate::kAgain));
 }
 
-TEST(Fates, WhatWasRunningIsLostWhereItCannotBeRepeated) {
+TEST(Fates, UnrepeatableRunningTaskIsLost) {
   QueuedTask change = Changes(1, kA);
   change.running = true;
   EXPECT_THAT(FatesOf({change}, {.completed = 0, .started = 1}), ElementsAre(Fate::kLost));
   QueuedTask pure = Makes(1, kB, kA);
   pure.running = true;
   EXPECT_THAT(FatesOf({pure}, {.completed = 0, .started = 1}), ElementsAre(Fate::kAgain));
-  // It is named, so it has not ended whatever its mark says.
+  // It is named as running, so it has not ended, whatever its completion value is.
   pure.at_fault = true;
   EXPECT_THAT(FatesOf({pure}, {.completed = 1, .started = 1}), ElementsAre(Fate::kLost));
 }
 
-// A launch that failed leaves what it was to write as it was; who came after it has read that.
-TEST(Fates, WhatRanOnGarbageIsLostOrRunsAgain) {
+// A failed launch leaves its output unchanged; later tasks have read that.
+TEST(Fates, TaskOnFailedInputIsLostOrRunsAgain) {
   QueueProgress progress{.completed = 3, .started = 3};
   progress.undone.failed.insert(1);
   EXPECT_THAT(FatesOf({Makes(1, kB, kA), Makes(2, kC, kB), Changes(3, kC)}, progress),
@@ -85,14 +85,14 @@ TEST(Fates, WhatRanOnGarbageIsLostOrRunsAgain) {
               ElementsAre(Fate::kAgain, Fate::kAgain, Fate::kAgain));
 }
 
-TEST(Fates, WhatWasTakenOutNeverRan) {
+TEST(Fates, RecalledTaskNeverRan) {
   QueueProgress progress{.completed = 2, .started = 2};
   progress.undone.taken_out.insert(1);
   EXPECT_THAT(FatesOf({Changes(1, kA), Makes(2, kB, kC)}, progress),
               ElementsAre(Fate::kAgain, Fate::kAgain));
 }
 
-TEST(Fates, WhatWasCancelledTooLateIsDone) {
+TEST(Fates, TaskCancelledTooLateIsDone) {
   QueuedTask cancelled = Makes(1, kB, kA);
   cancelled.cancelled = true;
   EXPECT_THAT(FatesOf({cancelled}, {.completed = 1, .started = 1}), ElementsAre(Fate::kDone));

@@ -15,7 +15,7 @@ using ::testing::UnorderedElementsAreArray;
 
 class HazardsTest : public ::testing::Test {
  protected:
-  // Tasks that have not ended and their buffers hold each other.
+  // Unfinished tasks and their buffers reference each other.
   void TearDown() override {
     for (const auto& task : entered_) {
       if (task->state != TaskState::kDone) End(*task);
@@ -50,7 +50,7 @@ class HazardsTest : public ::testing::Test {
   std::vector<std::shared_ptr<Task>> entered_;
 };
 
-// Thousands may read one array at a time: none of them looks for itself among the others.
+// Thousands may read one array at a time: no task searches for itself in the list.
 TEST_F(HazardsTest, ReadersEndInAnyOrder) {
   auto shared = NewBuffer(), own = NewBuffer();
   std::vector<std::shared_ptr<Task>> readers;
@@ -80,8 +80,8 @@ TEST_F(HazardsTest, ReadersEndInAnyOrder) {
   EXPECT_TRUE(own->readers.empty());
 }
 
-// A write makes a new list of readers: who read before it must not be taken for one of those after.
-TEST_F(HazardsTest, ReadersBeforeAWriteAreNotThoseAfter) {
+// A write starts a new list of readers: earlier readers must not appear in it.
+TEST_F(HazardsTest, WriteSeparatesEarlierAndLaterReaders) {
   auto buffer = NewBuffer();
   auto before = Reader(buffer);
   auto writer = Writer(buffer);
@@ -94,9 +94,8 @@ TEST_F(HazardsTest, ReadersBeforeAWriteAreNotThoseAfter) {
   EXPECT_TRUE(buffer->readers.empty());
 }
 
-// A writer that ends before its turn leaves the readers before it to whoever writes next, and they
-// end like all others.
-TEST_F(HazardsTest, ReadersBeforeACancelledWriteCountForTheNext) {
+// A writer that ends early passes the readers before it to the next writer, and these end normally.
+TEST_F(HazardsTest, ReadersBeforeCancelledWriteBlockTheNextWriter) {
   auto buffer = NewBuffer();
   auto first = Reader(buffer, 2), second = Reader(buffer);
   auto cancelled = Writer(buffer);
@@ -110,9 +109,9 @@ TEST_F(HazardsTest, ReadersBeforeACancelledWriteCountForTheNext) {
   EXPECT_EQ(End(*second).size(), 1u);
 }
 
-// A loop reads its input until it ends. A writer that came later waits for the loop, and the loop's
-// pieces do not wait for that writer.
-TEST_F(HazardsTest, PiecesOfALoopHaveNoPlaceInTheOrderOfItsInputs) {
+// A loop reads its input until it ends. A later writer waits for the loop, and the loop's pieces do
+// not wait for that writer.
+TEST_F(HazardsTest, PiecesOfALoopDoNotOrderItsInputs) {
   auto input = NewBuffer();
   auto loop = Reader(input);
   auto writer = Writer(input);
@@ -124,7 +123,7 @@ TEST_F(HazardsTest, PiecesOfALoopHaveNoPlaceInTheOrderOfItsInputs) {
   EXPECT_EQ(writer->pending.size(), 1u);
   EXPECT_EQ(End(*loop).size(), 1u);
   EXPECT_TRUE(writer->pending.empty());
-  // One that would write it is found, and has lost no write of the input's session.
+  // A piece that would write the input is detected, and the input's session loses no write.
   auto writing = Entered({Use{.buffer = input, .write = true, .held = true}});
   EXPECT_TRUE(WritesHeld(*writing));
   EXPECT_FALSE(NeedsOutputOf(*piece, *writing));

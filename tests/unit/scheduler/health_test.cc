@@ -11,6 +11,9 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -28,9 +31,9 @@ const TenantId kA{"a"}, kB{"b"};
 const SteadyTime kStart = SteadyTime::SinceBoot(absl::Seconds(1000));
 constexpr HealthOptions kOptions{.interval = absl::Seconds(30)};
 
-// --- the judgement ---
+// --- DeviceHealth ---
 
-TEST(DeviceHealthTest, IsKnownAfterItsFirstCanary) {
+TEST(DeviceHealthTest, HealthIsKnownAfterFirstCanary) {
   DeviceHealth health(kOptions, kStart);
   EXPECT_TRUE(health.serving()) << "work need not wait for it";
   EXPECT_FALSE(health.known());
@@ -40,14 +43,14 @@ TEST(DeviceHealthTest, IsKnownAfterItsFirstCanary) {
   EXPECT_EQ(health.next_canary(), kStart + absl::Seconds(30));
 }
 
-TEST(DeviceHealthTest, RealWorkIsProofEnough) {
+TEST(DeviceHealthTest, CompletedWorkProvesHealth) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   health.Worked(kStart + absl::Seconds(29));
   EXPECT_EQ(health.next_canary(), kStart + absl::Seconds(59));
 }
 
-TEST(DeviceHealthTest, FailuresInARowMakeItIllAndACanaryWellAgain) {
+TEST(DeviceHealthTest, ConsecutiveFailuresMarkUnhealthyUntilCanaryPasses) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   health.Failed("one", kStart);
@@ -69,7 +72,7 @@ TEST(DeviceHealthTest, FailuresInARowMakeItIllAndACanaryWellAgain) {
   EXPECT_EQ(health.reason(), "");
 }
 
-TEST(DeviceHealthTest, AStormOfDeathsMakesOneFailureEnough) {
+TEST(DeviceHealthTest, FrequentDeathsMakeOneFailureSufficient) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   SteadyTime now = kStart + absl::Seconds(1);
@@ -83,7 +86,7 @@ TEST(DeviceHealthTest, AStormOfDeathsMakesOneFailureEnough) {
   EXPECT_FALSE(health.serving());
 }
 
-TEST(DeviceHealthTest, DeathsNowAndThenAreNoStorm) {
+TEST(DeviceHealthTest, OccasionalDeathsDoNotMarkUnhealthy) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   for (int i = 0; i < 100; ++i)
@@ -91,7 +94,7 @@ TEST(DeviceHealthTest, DeathsNowAndThenAreNoStorm) {
   EXPECT_FALSE(health.in_storm());
 }
 
-TEST(DeviceHealthTest, AnErrorOfTheHardwareIsBelievedAtOnce) {
+TEST(DeviceHealthTest, HardwareErrorMarksUnhealthyAtOnce) {
   DeviceHealth health(kOptions, kStart);
   health.Passed(kStart);
   health.Broke("XID 79", kStart);
@@ -99,7 +102,7 @@ TEST(DeviceHealthTest, AnErrorOfTheHardwareIsBelievedAtOnce) {
   EXPECT_EQ(health.reason(), "XID 79");
 }
 
-TEST(DeviceHealthTest, UnwatchedItServesForEver) {
+TEST(DeviceHealthTest, UnmonitoredDeviceStaysHealthy) {
   DeviceHealth health({}, kStart);
   EXPECT_TRUE(health.known());
   for (int i = 0; i < 10; ++i) health.Failed("no", kStart);
@@ -122,37 +125,38 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
     engine_ = Engine::Create(options, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    EXPECT_TRUE(engine_->CreateSession(kA, request).ok());
-    engine_->AwaitHealth(Now() + absl::Seconds(100));
+    EXPECT_TRUE(engine_->sessions().Create(kA, request).ok());
+    engine_->devices().AwaitHealth(Now() + absl::Seconds(100));
   }
   ~HealthTest() override { EXPECT_TRUE(EndEngine(*broker_, *engine_)); }
 
-  std::string Name(int device) { return engine_->ListDevices()[device].name(); }
+  std::string Name(int device) { return engine_->devices().List()[device].name(); }
   bool Serves(int device) {
-    return engine_->ListDevices()[device].state() == v1::Device::STATE_SERVING;
+    return engine_->devices().List()[device].state() == v1::Device::STATE_SERVING;
   }
-  std::shared_ptr<Ticket> Fill(uint64_t handle, const std::string& device = "") {
+  std::shared_ptr<OperationHandle> Fill(uint64_t handle, const std::string& device = "") {
     v1::Operation operation;
     auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(v1::DATA_TYPE_INT32);
     spec->add_shape(4);
     return Submit(operation, handle, device);
   }
-  std::shared_ptr<Ticket> AddTo(uint64_t input, uint64_t handle) {
+  std::shared_ptr<OperationHandle> AddTo(uint64_t input, uint64_t handle) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("negative");
     operation.mutable_ufunc()->add_inputs()->set_handle(input);
     return Submit(operation, handle, "");
   }
-  std::shared_ptr<Ticket> Submit(v1::Operation operation, uint64_t handle,
-                                 const std::string& device) {
+  std::shared_ptr<OperationHandle> Submit(v1::Operation operation, uint64_t handle,
+                                          const std::string& device) {
     operation.add_outputs()->set_handle(handle);
     operation.set_device(device);
-    auto ticket = engine_->Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
+    auto ticket =
+        engine_->operations().Submit(kA, "sessions/s", operation, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
-  static absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
+  static absl::Status Wait(const std::shared_ptr<OperationHandle>& ticket) {
     return ticket->Wait(Now() + absl::Seconds(100));
   }
 
@@ -160,12 +164,12 @@ class HealthTest : public ::testing::TestWithParam<wire::DeviceDescription (*)(i
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_P(HealthTest, ADeviceFallsIllAndRecovers) {
+TEST_P(HealthTest, DeviceBecomesUnhealthyAndRecovers) {
   EXPECT_TRUE(Serves(0) && Serves(1));
   broker_->set_ill(0, true);
   ASSERT_TRUE(Eventually([&] { return !Serves(0); }));
   EXPECT_TRUE(Serves(1));
-  EXPECT_THAT(engine_->ListDevices()[0].state_reason(), HasSubstr("does not start"));
+  EXPECT_THAT(engine_->devices().List()[0].state_reason(), HasSubstr("does not start"));
   for (uint64_t i = 1; i <= 10; ++i) {
     auto ticket = Fill(i);
     EXPECT_TRUE(Wait(ticket).ok());
@@ -179,22 +183,22 @@ TEST_P(HealthTest, ADeviceFallsIllAndRecovers) {
   EXPECT_TRUE(Wait(Fill(12, Name(0))).ok());
 }
 
-TEST_P(HealthTest, ADeviceWhoseWorkersDoNotStartLosesItsWorkToAnother) {
+TEST_P(HealthTest, WorkMovesFromDeviceWhoseWorkersDoNotStart) {
   ASSERT_TRUE(Serves(0));
   broker_->set_ill(0, true);
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 1; i <= 20; ++i) tickets.push_back(Fill(i));
   for (const auto& ticket : tickets) EXPECT_TRUE(Wait(ticket).ok());
 }
 
-TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
+TEST_P(HealthTest, QueuedWorkMovesOrFailsOnUnhealthyDevice) {
   broker_->set_hold(true);
   int before = broker_->num_workers();
-  // The last of them may wait to travel together, and then count as not sent.
+  // The last one may wait for a shared packet, and then counts as not sent.
   constexpr uint64_t kQueue = 256, kSent = kQueue - 31;
-  std::vector<std::shared_ptr<Ticket>> in_flight;
+  std::vector<std::shared_ptr<OperationHandle>> in_flight;
   for (uint64_t i = 1; i <= kQueue; ++i) in_flight.push_back(Fill(i, Name(0)));
-  // The lane's worker, among canaries.
+  // The lane's worker, among those of canaries.
   std::shared_ptr<::stride::testing::FakeWorker> worker;
   ASSERT_TRUE(Eventually([&] {
     for (int i = before + 1; i <= broker_->num_workers() && worker == nullptr; ++i) {
@@ -205,9 +209,9 @@ TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
   }));
   auto pinned = Fill(1000, Name(0));
   auto follows = AddTo(1, 1001);
-  engine_->DeviceBroke(Name(0), "XID 79");
+  engine_->devices().ReportBroken(Name(0), "XID 79");
   EXPECT_FALSE(Serves(0));
-  EXPECT_EQ(engine_->ListDevices()[0].state_reason(), "XID 79");
+  EXPECT_EQ(engine_->devices().List()[0].state_reason(), "XID 79");
   EXPECT_EQ(ReasonOf(Wait(pinned)), v1::ERROR_REASON_DEVICE_NOT_SERVING);
   broker_->set_hold(false);
   while (worker->EndNext()) {
@@ -224,12 +228,12 @@ TEST_P(HealthTest, WhatIsQueuedMovesWhereItCanAndElseFails) {
   EXPECT_EQ(follows->timeline().device(), Name(1));
 }
 
-TEST_P(HealthTest, NoCanaryWhileThereIsWork) {
+TEST_P(HealthTest, NoCanaryRunsDuringWork) {
   for (uint64_t i = 1; i <= 2; ++i) EXPECT_TRUE(Wait(Fill(i, Name(i - 1))).ok());
   int before = broker_->num_workers();
   const SteadyTime end = Now() + absl::Milliseconds(600);
   uint64_t handle = 10;
-  int pauses = 0;  // a busy machine stopped us for so long that a device had nothing to do
+  int pauses = 0;  // a busy machine suspended the test for so long that a device became idle
   for (SteadyTime last = Now(); last < end;) {
     for (int device : {0, 1}) EXPECT_TRUE(Wait(Fill(handle++, Name(device))).ok());
     const SteadyTime now = Now();
@@ -241,12 +245,12 @@ TEST_P(HealthTest, NoCanaryWhileThereIsWork) {
       << "and then they come";
 }
 
-TEST_P(HealthTest, TheEngineRespondsThoughADeviceIsIll) {
+TEST_P(HealthTest, EngineRespondsWithUnhealthyDevice) {
   broker_->set_ill(0, true);
   EXPECT_TRUE(engine_->Responds(absl::Seconds(100)));
 }
 
-TEST(CanaryTest, OneThatDoesNotEndIsAFailure) {
+TEST(CanaryTest, EndlessCanaryIsAFailure) {
   FakeBroker broker({HostDevice(0)});
   EngineOptions options;
   options.health = {.interval = absl::Milliseconds(50),
@@ -254,12 +258,12 @@ TEST(CanaryTest, OneThatDoesNotEndIsAFailure) {
                     .retry = absl::Milliseconds(10),
                     .longest_retry = absl::Milliseconds(10)};
   auto engine = Engine::Create(options, &broker);
-  engine->AwaitHealth(Now() + absl::Seconds(100));
-  auto serves = [&] { return engine->ListDevices()[0].state() == v1::Device::STATE_SERVING; };
+  engine->devices().AwaitHealth(Now() + absl::Seconds(100));
+  auto serves = [&] { return engine->devices().List()[0].state() == v1::Device::STATE_SERVING; };
   EXPECT_TRUE(Eventually(serves));
   broker.set_hold(true);
   EXPECT_TRUE(Eventually([&] { return !serves(); }));
-  EXPECT_THAT(engine->ListDevices()[0].state_reason(), HasSubstr("its canary failed"));
+  EXPECT_THAT(engine->devices().List()[0].state_reason(), HasSubstr("its canary failed"));
   broker.set_hold(false);
   EXPECT_TRUE(Eventually(serves));
   broker.Shutdown();

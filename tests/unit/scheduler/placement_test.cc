@@ -21,19 +21,19 @@ TEST(Placement, MovingBytesCanCostMoreThanWaiting) {
   EXPECT_EQ(ChooseDevice(candidates), 0);
 }
 
-TEST(Placement, TransferHidesBehindTheQueue) {
+TEST(Placement, TransferOverlapsTheQueue) {
   std::vector<Candidate> candidates = {
       {.device = 0, .queued_seconds = 3.1, .run_seconds = 1},
       {.device = 1, .queued_seconds = 3, .transfer_seconds = 3, .run_seconds = 1}};
   EXPECT_EQ(ChooseDevice(candidates), 1);
 }
 
-TEST(Placement, FirstAmongEquals) {
+TEST(Placement, TieGoesToTheFirstDevice) {
   std::vector<Candidate> candidates = {{.device = 2}, {.device = 0}, {.device = 1}};
   EXPECT_EQ(ChooseDevice(candidates), 2);
 }
 
-TEST(Placement, NoneIsSuitable) {
+TEST(Placement, NoSuitableDeviceIsAnError) {
   std::vector<Candidate> candidates = {{.device = 0, .suitable = false}};
   EXPECT_EQ(ChooseDevice(candidates), -1);
   EXPECT_EQ(ChooseDevice({}), -1);

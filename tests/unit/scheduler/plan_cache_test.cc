@@ -46,7 +46,7 @@ v1::Operation Launch() {
   return operation;
 }
 
-TEST(PlanCacheTest, WhatArraysAreCalledDoesNotMatter) {
+TEST(PlanCacheTest, KeyIgnoresArrayNames) {
   v1::Operation other = Add(3, 4);
   other.set_device("devices/cpu:0");
   other.set_priority(3);
@@ -54,7 +54,7 @@ TEST(PlanCacheTest, WhatArraysAreCalledDoesNotMatter) {
   EXPECT_EQ(Key(Add(1, 2)), Key(other));
 }
 
-TEST(PlanCacheTest, HowTheyLieDoes) {
+TEST(PlanCacheTest, KeyIncludesArrayLayout) {
   const std::string plain = Key(Add(1, 2));
   ArrayInfo shifted = kRow, reversed = kRow;
   shifted.offset = 4;
@@ -66,7 +66,7 @@ TEST(PlanCacheTest, HowTheyLieDoes) {
   EXPECT_NE(Key(Add(1, 2), {kRow, kRow}, {kRow}), plain);
 }
 
-TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
+TEST(PlanCacheTest, KeyIncludesEachFieldOfAnOperation) {
   const v1::Operation add = Add(1, 2);
   std::vector<v1::Operation> others(5, add);
   others[0].mutable_ufunc()->set_function("subtract");
@@ -123,9 +123,8 @@ TEST(PlanCacheTest, EachFieldOfAnOperationDoes) {
   EXPECT_TRUE(Key(move).empty());
 }
 
-// A new field of one of these messages is to be part of the key: then this count and the test
-// above.
-TEST(PlanCacheTest, NoFieldIsForgotten) {
+// A new field of these messages must be part of the key: update this count and the test above.
+TEST(PlanCacheTest, KeyCoversEveryField) {
   EXPECT_EQ(v1::Ufunc::descriptor()->field_count(), 5);
   EXPECT_EQ(v1::Expression::descriptor()->field_count(), 3);
   EXPECT_EQ(v1::Reduction::descriptor()->field_count(), 12);
@@ -133,7 +132,7 @@ TEST(PlanCacheTest, NoFieldIsForgotten) {
   EXPECT_EQ(v1::Copy::descriptor()->field_count(), 3);
 }
 
-TEST(PlanCacheTest, LaunchesDifferInAllButHandlesAndNumbers) {
+TEST(PlanCacheTest, LaunchKeyIgnoresOnlyHandlesAndNumbers) {
   const v1::Operation launch = Launch();
   const std::string key = Key(launch, {kRow}, {});
   ASSERT_FALSE(key.empty());
@@ -160,7 +159,7 @@ TEST(PlanCacheTest, LaunchesDifferInAllButHandlesAndNumbers) {
   EXPECT_NE(Key(launch, {Contiguous(DType::kFloat64, {1000})}, {}), key);
 }
 
-// By reflection: the operations with one more field of the kind's message set, or another value.
+// By reflection: the operations with one more field of the message set, or with another value.
 std::vector<v1::Operation> WithOtherFields(const v1::Operation& operation) {
   std::vector<v1::Operation> others;
   const auto* kind = operation.GetReflection()->GetOneofFieldDescriptor(
@@ -196,7 +195,7 @@ std::vector<v1::Operation> WithOtherFields(const v1::Operation& operation) {
   return others;
 }
 
-TEST(PlanCacheTest, OtherKindsDifferInAllButHandles) {
+TEST(PlanCacheTest, OtherKeysIgnoreOnlyHandles) {
   std::vector<v1::Operation> kinds(8);
   kinds[0].mutable_sort()->mutable_input();
   kinds[1].mutable_accumulation()->mutable_input();
@@ -235,12 +234,12 @@ TEST(PlanCacheTest, OtherKindsDifferInAllButHandles) {
   EXPECT_TRUE(Key(random, {}).empty());
 }
 
-TEST(PlanCacheTest, TenantsShareNoCodeOfTheirs) {
+TEST(PlanCacheTest, TenantsShareNoClientCode) {
   EXPECT_NE(KeyOf({"a"}, Launch(), {kRow}, {}), KeyOf({"b"}, Launch(), {kRow}, {}));
   EXPECT_EQ(KeyOf({"a"}, Add(1, 2), {kRow, kRow}, {}), KeyOf({"b"}, Add(1, 2), {kRow, kRow}, {}));
 }
 
-TEST(PlanCacheTest, LongLaunchesThoseWithMoreThanPlainArgumentsAndProgramsAreNotKept) {
+TEST(PlanCacheTest, LongOrStructuredLaunchesAndProgramsAreNotCached) {
   EXPECT_EQ(v1::KernelLaunch::descriptor()->field_count(), 12);
   std::vector<v1::Operation> launches(6, Launch());
   auto change = [&](int i) { return launches[i].mutable_kernel_launch(); };
@@ -257,7 +256,7 @@ TEST(PlanCacheTest, LongLaunchesThoseWithMoreThanPlainArgumentsAndProgramsAreNot
   EXPECT_TRUE(Key(operation, {}).empty());
 }
 
-TEST(PlanCacheTest, KeepsNoMoreThanItMay) {
+TEST(PlanCacheTest, CacheSizeIsBounded) {
   PlanCache cache;
   std::shared_ptr<const Planned> planned = MakePlanned({});
   for (int i = 0; i < 10000; ++i) cache.Keep(std::to_string(i), planned);

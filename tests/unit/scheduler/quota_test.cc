@@ -1,4 +1,4 @@
-// Quotas and meters of the engine, by tenant.
+// Quotas and meters of the engine, per tenant.
 
 #include <map>
 #include <memory>
@@ -11,6 +11,13 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/job_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
+#include "server/session/tenant_accounts.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -41,7 +48,7 @@ class QuotaTest : public ::testing::Test {
   absl::StatusOr<v1::Session> NewSession(const TenantId& tenant, const std::string& id) {
     v1::CreateSessionRequest request;
     request.set_session_id(id);
-    return engine_->CreateSession(tenant, request);
+    return engine_->sessions().Create(tenant, request);
   }
   static v1::PutArrayRequest::Header Header(int64_t bytes, uint64_t handle) {
     v1::PutArrayRequest::Header header;
@@ -52,7 +59,8 @@ class QuotaTest : public ::testing::Test {
     return header;
   }
   absl::Status Put(const TenantId& tenant, int64_t bytes, uint64_t handle) {
-    auto upload = engine_->BeginUpload(tenant, Header(bytes, handle), SteadyTime::InfiniteFuture());
+    auto upload =
+        engine_->arrays().BeginUpload(tenant, Header(bytes, handle), SteadyTime::InfiniteFuture());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(std::string(bytes, 'x'));
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -65,18 +73,19 @@ class QuotaTest : public ::testing::Test {
     operation.add_outputs()->set_handle(handle);
     return operation;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const TenantId& tenant,
-                                                 const v1::Operation& operation) {
-    return engine_->Submit(tenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
+                                                          const v1::Operation& operation) {
+    return engine_->operations().Submit(tenant, "sessions/s", operation,
+                                        SteadyTime::InfiniteFuture());
   }
   absl::Status Release(const TenantId& tenant, uint64_t handle) {
     v1::Release release;
     release.add_handles(handle);
-    return engine_->Release(tenant, "sessions/s", release);
+    return engine_->operations().Release(tenant, "sessions/s", release);
   }
   std::map<std::string, int64_t> Used(const TenantId& tenant) {
     std::map<std::string, int64_t> used;
-    const v1::Usage usage = engine_->GetUsage(tenant);
+    const v1::Usage usage = engine_->tenants().GetUsage(tenant);
     for (const auto& quota : usage.quotas()) used[quota.name()] = quota.used();
     return used;
   }
@@ -85,7 +94,7 @@ class QuotaTest : public ::testing::Test {
     EXPECT_EQ(MetadataOf(status, "quota"), quota) << status;
   }
 
-  // Memory is given back on another thread.
+  // Memory is freed on another thread.
   bool ComesTo(const TenantId& tenant, const std::string& quota, int64_t used) {
     for (int i = 0; i < 2000 && Used(tenant)[quota] != used; ++i)
       absl::SleepFor(absl::Milliseconds(1));
@@ -98,16 +107,17 @@ class QuotaTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(QuotaTest, DeclaredSizesOfUploadsAreCheckedBeforeAByteIsReserved) {
+TEST_F(QuotaTest, DeclaredUploadSizesAreCheckedBeforeReservation) {
   Start({.array_bytes = 1000});
-  uint64_t before = engine_->SampleDevices()[0].arena_bytes();
-  ExpectQuota(engine_->BeginUpload(kA, Header(1001, 1), SteadyTime::InfiniteFuture()).status(),
-              "array-bytes");
-  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), static_cast<int64_t>(before));
+  uint64_t before = engine_->devices().Sample()[0].arena_bytes();
+  ExpectQuota(
+      engine_->arrays().BeginUpload(kA, Header(1001, 1), SteadyTime::InfiniteFuture()).status(),
+      "array-bytes");
+  EXPECT_EQ(engine_->devices().Sample()[0].arena_bytes(), static_cast<int64_t>(before));
   EXPECT_TRUE(Put(kA, 600, 1).ok());
   ExpectQuota(Put(kA, 401, 2), "array-bytes");
   EXPECT_TRUE(Put(kA, 400, 2).ok());
-  // Of others nothing counts.
+  // Arrays of other tenants do not count.
   EXPECT_TRUE(Put(kB, 5000, 1).ok());
   EXPECT_EQ(Used(kA)["array-bytes"], 1000);
   ASSERT_TRUE(Release(kA, 1).ok());
@@ -115,18 +125,18 @@ TEST_F(QuotaTest, DeclaredSizesOfUploadsAreCheckedBeforeAByteIsReserved) {
   EXPECT_TRUE(Put(kA, 600, 3).ok());
 }
 
-TEST_F(QuotaTest, CreationsAndResultsCount) {
+TEST_F(QuotaTest, CreatedArraysAndResultsCount) {
   Start({.array_bytes = 1000});
   v1::CreateArrayRequest request;
   request.set_parent("tenants/a");
   request.set_array_id("named");
   request.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   request.mutable_spec()->add_shape(1001);
-  ExpectQuota(engine_->CreateArray(kA, request).status(), "array-bytes");
+  ExpectQuota(engine_->arrays().Create(kA, request).status(), "array-bytes");
   request.mutable_spec()->set_shape(0, 700);
-  ASSERT_TRUE(engine_->CreateArray(kA, request).ok());
+  ASSERT_TRUE(engine_->arrays().Create(kA, request).ok());
   ExpectQuota(Submit(kA, Fill(301, 1)).status(), "array-bytes");
-  // A refused operation's handle stands for that error, and holds nothing.
+  // A refused operation's handle stands for that error and pins no memory.
   EXPECT_EQ(Used(kA)["array-bytes"], 700);
   EXPECT_TRUE(Submit(kA, Fill(300, 2)).ok());
   // A view has no bytes of its own.
@@ -137,7 +147,7 @@ TEST_F(QuotaTest, CreationsAndResultsCount) {
   EXPECT_TRUE(Submit(kA, view).ok()) << Submit(kA, view).status();
 }
 
-TEST_F(QuotaTest, InlineBytesCountUntilTheyAreUsed) {
+TEST_F(QuotaTest, InlineBytesCountUntilUsed) {
   Start({.inline_bytes = 100}, /*hold=*/true);
   v1::Operation copy;
   auto* array = copy.mutable_copy()->mutable_input()->mutable_inline_array();
@@ -150,7 +160,7 @@ TEST_F(QuotaTest, InlineBytesCountUntilTheyAreUsed) {
   copy.mutable_outputs(0)->set_handle(2);
   ExpectQuota(Submit(kA, copy).status(), "inline-bytes");
   EXPECT_TRUE(Submit(kB, copy).ok());
-  EXPECT_EQ(engine_->GetUsage(kA).upload_bytes(), 60);
+  EXPECT_EQ(engine_->tenants().GetUsage(kA).upload_bytes(), 60);
   broker_->set_hold(false);
 }
 
@@ -163,13 +173,13 @@ TEST_F(QuotaTest, OperationsInFlightAreBounded) {
   EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_QUEUE_FULL);
   EXPECT_EQ(MetadataOf(refused, "limit"), "2");
   EXPECT_TRUE(Submit(kB, Fill(8, 1)).ok());
-  // Raised while it runs.
+  // The quota is raised while an operation runs.
   engine_->accounts().SetQuotas({{kA, {.operations = 3}}}, {});
   EXPECT_TRUE(Submit(kA, Fill(8, 4)).ok());
   ExpectQuota(Submit(kA, Fill(8, 5)).status(), "operations");
 }
 
-TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
+TEST_F(QuotaTest, SessionsAndJobsAreBoundedSeparately) {
   EngineOptions options;
   options.job_ended = [this](const JobEnd& end) {
     absl::MutexLock lock(&mutex_);
@@ -180,20 +190,20 @@ TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
   ExpectQuota(NewSession(kA, "u").status(), "sessions");
   v1::CreateJobRequest request;
   *request.mutable_job()->add_operations() = Fill(8, 1);
-  auto job = engine_->CreateJob(kA, request);
+  auto job = engine_->jobs().Create(kA, request);
   ASSERT_TRUE(job.ok()) << job.status();
-  ExpectQuota(engine_->CreateJob(kA, request).status(), "jobs");
+  ExpectQuota(engine_->jobs().Create(kA, request).status(), "jobs");
   EXPECT_EQ(Used(kA)["jobs"], 1);
   EXPECT_EQ(Used(kA)["sessions"], 2);
   ExpectQuota(NewSession(kA, "u").status(), "sessions");
-  // It has begun, and ends as it would.
+  // The job has begun and ends normally.
   std::shared_ptr<::stride::testing::FakeWorker> worker = broker_->WaitForWorker(1);
   AWAIT(worker->EndNext());
   for (int i = 0; i < 2000 && Used(kA)["jobs"] > 0; ++i) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(Used(kA)["jobs"], 0);
-  EXPECT_TRUE(engine_->CreateJob(kA, request).ok());
-  EXPECT_EQ(engine_->GetUsage(kA).jobs(), 2);
-  EXPECT_EQ(engine_->GetUsage(kB).jobs(), 0);
+  EXPECT_TRUE(engine_->jobs().Create(kA, request).ok());
+  EXPECT_EQ(engine_->tenants().GetUsage(kA).jobs(), 2);
+  EXPECT_EQ(engine_->tenants().GetUsage(kB).jobs(), 0);
   absl::MutexLock lock(&mutex_);
   ASSERT_FALSE(ends_.empty());
   EXPECT_EQ(ends_[0].tenant, kA);
@@ -201,23 +211,23 @@ TEST_F(QuotaTest, SessionsAndJobsAreBoundedApart) {
   EXPECT_EQ(ends_[0].num_operations, 1);
 }
 
-TEST_F(QuotaTest, UsageTellsWorkAndBytesOfOneTenant) {
+TEST_F(QuotaTest, UsageReportsWorkAndBytesOfOneTenant) {
   Start({});
   ASSERT_TRUE(Put(kA, 1000, 1).ok());
   auto ticket = Submit(kA, Fill(8, 2));
   ASSERT_TRUE(ticket.ok());
   ASSERT_TRUE((*ticket)->Wait(Now() + absl::Seconds(100)).ok());
-  auto fetch = engine_->BeginFetch(kA, "sessions/s", 2);
+  auto fetch = engine_->arrays().BeginFetch(kA, "sessions/s", 2);
   ASSERT_TRUE(fetch.ok()) << fetch.status();
   ASSERT_TRUE((*fetch)->Read(Now() + absl::Seconds(100)).ok());
-  v1::Usage usage = engine_->GetUsage(kA);
+  v1::Usage usage = engine_->tenants().GetUsage(kA);
   EXPECT_EQ(usage.tenant(), "tenants/a");
   EXPECT_EQ(usage.operations(), 1);
   EXPECT_EQ(usage.download_bytes(), 8);
   ASSERT_EQ(usage.devices_size(), 1);
   EXPECT_EQ(usage.devices(0).operations(), 1);
   EXPECT_GT(usage.array_byte_seconds(), 0);
-  v1::Usage other = engine_->GetUsage(kB);
+  v1::Usage other = engine_->tenants().GetUsage(kB);
   EXPECT_EQ(other.operations(), 0);
   EXPECT_EQ(other.devices_size(), 0);
   EXPECT_EQ(other.array_byte_seconds(), 0);

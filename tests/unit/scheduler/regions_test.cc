@@ -14,6 +14,12 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/regions.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/region_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
+#include "server/session/tenant_accounts.h"
 #include "server/store/spill_file.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -37,7 +43,7 @@ std::string FieldOf(const absl::Status& status) {
   return request.field_violations(0).field();
 }
 
-// A region as its client has it.
+// A region as mapped by its client.
 struct Mine {
   std::string name;
   MemoryMap map;
@@ -55,7 +61,7 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
       for (const char* id : {"s", "t"}) {
         v1::CreateSessionRequest request;
         request.set_session_id(id);
-        ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+        ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
       }
     }
   }
@@ -70,13 +76,13 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
     v1::CreateRegionRequest request;
     request.set_parent(session);
     request.set_size_bytes(size);
-    return engine_->CreateRegion(tenant, request);
+    return engine_->regions().Create(tenant, request);
   }
   Mine MustCreate(int64_t size, const TenantId& tenant = kA,
                   const std::string& session = "sessions/s") {
     auto made = Create(size, tenant, session);
     EXPECT_TRUE(made.ok()) << made.status();
-    auto redeemed = engine_->RedeemRegion(made->ticket());
+    auto redeemed = engine_->regions().Redeem(made->ticket());
     EXPECT_TRUE(redeemed.ok()) << redeemed.status();
     Mine mine{made->region().name(), {}};
     mine.map = *MemoryMap::Map(redeemed->fd, made->region().size_bytes(), /*writable=*/true);
@@ -98,9 +104,9 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
     request.set_name("sessions/s/arrays/1");
     request.set_region(region);
     request.set_region_offset(region_offset);
-    return engine_->BeginDownload(kA, request, Soon());
+    return engine_->arrays().BeginDownload(kA, request, Soon());
   }
-  // Chunks follow one another; gives back how many.
+  // Fetches consecutive chunks; returns their number.
   static int FetchAll(Download& download, int64_t offset, int64_t bytes, int64_t chunk_bytes) {
     int count = 0;
     for (const int64_t end = offset + bytes;; ++count) {
@@ -121,18 +127,18 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
     for (size_t i = 0; i < mine.map.size(); i += 4096) std::memcpy(mine.data() + i, &i, sizeof(i));
   }
   bool BytesComeTo(int64_t bytes) {
-    for (int i = 0; i < 5000 && engine_->region_bytes() != bytes; ++i)
+    for (int i = 0; i < 5000 && engine_->regions().bytes() != bytes; ++i)
       absl::SleepFor(absl::Milliseconds(1));
-    return engine_->region_bytes() == bytes;
+    return engine_->regions().bytes() == bytes;
   }
 
-  // Up from one part of the region in two chunks, down into another.
+  // Uploads one part of the region in two chunks, then downloads into another.
   void RoundTrip() {
     const int64_t size = 5 * kMiB + 17;
     Mine mine = MustCreate(12 * kMiB);
     Fill(mine);
     const std::string content(mine.data() + 100, size);
-    auto upload = engine_->BeginUpload(kA, Header(size, mine.name), Soon());
+    auto upload = engine_->arrays().BeginUpload(kA, Header(size, mine.name), Soon());
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->WriteShared(100, kMiB).ok());
     ASSERT_TRUE((*upload)->WriteShared(100 + kMiB, size - kMiB).ok());
@@ -152,13 +158,13 @@ class RegionsTest : public ::testing::TestWithParam<bool> {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(RegionsTest, ARegionIsSealedMemoryOfWholePagesAllThere) {
+TEST_F(RegionsTest, RegionIsSealedAndFullyAllocated) {
   Start(HostDevice(0));
   auto made = Create(5000);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_THAT(made->region().name(), ::testing::StartsWith("sessions/s/regions/"));
   EXPECT_EQ(made->region().size_bytes(), 8192);
-  auto redeemed = engine_->RedeemRegion(made->ticket());
+  auto redeemed = engine_->regions().Redeem(made->ticket());
   ASSERT_TRUE(redeemed.ok());
   EXPECT_TRUE(CheckMemoryFile(redeemed->fd, 8192).ok());
   EXPECT_NE(ftruncate(redeemed->fd, 0), 0);
@@ -170,22 +176,22 @@ TEST_F(RegionsTest, ARegionIsSealedMemoryOfWholePagesAllThere) {
   EXPECT_TRUE((present[0] & 1) && (present[1] & 1));
 }
 
-TEST_F(RegionsTest, ATicketIsGoodOnce) {
+TEST_F(RegionsTest, TicketIsValidOnce) {
   Start(HostDevice(0));
   auto made = Create(4096);
   ASSERT_TRUE(made.ok());
   EXPECT_GE(made->ticket().size(), 26u);  // five bits each
-  EXPECT_TRUE(absl::IsNotFound(engine_->RedeemRegion("").status()));
-  EXPECT_TRUE(absl::IsNotFound(engine_->RedeemRegion(made->ticket() + "x").status()));
-  EXPECT_TRUE(absl::IsNotFound(engine_->RedeemRegion(made->region().name()).status()));
-  EXPECT_TRUE(engine_->RedeemRegion(made->ticket()).ok());
-  EXPECT_TRUE(absl::IsNotFound(engine_->RedeemRegion(made->ticket()).status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem("").status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(made->ticket() + "x").status()));
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(made->region().name()).status()));
+  EXPECT_TRUE(engine_->regions().Redeem(made->ticket()).ok());
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(made->ticket()).status()));
   auto deleted = Create(4096);
-  ASSERT_TRUE(engine_->DeleteRegion(kA, deleted->region().name()).ok());
-  EXPECT_TRUE(absl::IsNotFound(engine_->RedeemRegion(deleted->ticket()).status()));
+  ASSERT_TRUE(engine_->regions().Delete(kA, deleted->region().name()).ok());
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Redeem(deleted->ticket()).status()));
 }
 
-TEST_F(RegionsTest, ATicketGrowsOld) {
+TEST_F(RegionsTest, TicketExpires) {
   FakeBroker broker({HostDevice(0)});
   EngineOptions options;
   options.region_bytes = kMiB;
@@ -193,8 +199,9 @@ TEST_F(RegionsTest, ATicketGrowsOld) {
   {
     Regions regions(&core, absl::Milliseconds(1));
     {
-      Locked lock(core);
-      ASSERT_TRUE(core.catalogue.CreateSession(kA, "s", absl::Hours(1), core.Now(), 10).ok());
+      GlobalTransaction transaction(core);
+      ASSERT_TRUE(
+          core.catalogue.CreateSession(transaction, kA, "s", absl::Hours(1), core.Now(), 10).ok());
     }
     v1::CreateRegionRequest request;
     request.set_parent("sessions/s");
@@ -203,13 +210,13 @@ TEST_F(RegionsTest, ATicketGrowsOld) {
     ASSERT_TRUE(made.ok()) << made.status();
     absl::SleepFor(absl::Milliseconds(5));
     EXPECT_TRUE(absl::IsNotFound(regions.Redeem(made->ticket()).status()));
-    // The region is there all the same.
+    // The region exists all the same.
     EXPECT_TRUE(regions.Find(kA, made->region().name(), "s", "region").ok());
   }
   core.Stop();
 }
 
-TEST_F(RegionsTest, SizesAndSessionsAreChecked) {
+TEST_F(RegionsTest, RegionSizeAndSessionAreChecked) {
   Start(HostDevice(0));
   for (int64_t size : {int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::max()}) {
     auto made = Create(size);
@@ -218,24 +225,24 @@ TEST_F(RegionsTest, SizesAndSessionsAreChecked) {
   }
   EXPECT_EQ(FieldOf(Create(1, kA, "s").status()), "parent");
   EXPECT_EQ(ReasonOf(Create(1, kA, "sessions/none").status()), v1::ERROR_REASON_SESSION_NOT_FOUND);
-  EXPECT_EQ(engine_->region_bytes(), 0);
+  EXPECT_EQ(engine_->regions().bytes(), 0);
 }
 
-TEST_F(RegionsTest, WithoutMemoryForThemTheyAreUnimplemented) {
+TEST_F(RegionsTest, RegionsWithoutMemoryAreUnimplemented) {
   Start(HostDevice(0), 0);
   absl::Status status = Create(1).status();
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_EQ(MetadataOf(status, "feature"), "regions");
 }
 
-TEST_F(RegionsTest, ATenantMayHaveHalfAndAllTogetherTheWhole) {
+TEST_F(RegionsTest, TenantIsLimitedToHalfOfAllRegions) {
   Start(HostDevice(0), 4 * kMiB);
   ASSERT_TRUE(Create(kMiB).ok());
   absl::Status over = Create(kMiB + 1).status();
   EXPECT_TRUE(absl::IsResourceExhausted(over)) << over;
   EXPECT_EQ(MetadataOf(over, "quota"), "region-bytes");
-  EXPECT_EQ(engine_->region_bytes(), kMiB);
-  const v1::Usage usage = engine_->GetUsage(kA);
+  EXPECT_EQ(engine_->regions().bytes(), kMiB);
+  const v1::Usage usage = engine_->tenants().GetUsage(kA);
   const v1::QuotaUsage& line = usage.quotas(usage.quotas_size() - 1);
   EXPECT_EQ(line.name(), "region-bytes");
   EXPECT_EQ(line.used(), kMiB);
@@ -246,12 +253,12 @@ TEST_F(RegionsTest, ATenantMayHaveHalfAndAllTogetherTheWhole) {
   absl::Status full = Create(kMiB + 1, kB).status();
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
   EXPECT_EQ(MetadataOf(full, "quota"), "");
-  ASSERT_TRUE(engine_->DeleteRegion(kA, large->region().name()).ok());
+  ASSERT_TRUE(engine_->regions().Delete(kA, large->region().name()).ok());
   EXPECT_TRUE(BytesComeTo(kMiB));
   EXPECT_TRUE(Create(kMiB + 1, kB).ok());
 }
 
-TEST_F(RegionsTest, ATenantHasABoundedNumber) {
+TEST_F(RegionsTest, RegionsPerTenantAreBounded) {
   Start(HostDevice(0));
   for (int i = 0; i < Regions::kMaxRegionsOfTenant; ++i) ASSERT_TRUE(Create(1).ok());
   absl::Status over = Create(1).status();
@@ -260,81 +267,82 @@ TEST_F(RegionsTest, ATenantHasABoundedNumber) {
   EXPECT_TRUE(Create(1, kB).ok());
 }
 
-TEST_F(RegionsTest, RegionsEndWithTheirSessionAndGiveTheirPagesBack) {
+TEST_F(RegionsTest, RegionsEndWithTheirSessionAndFreePages) {
   Start(HostDevice(0));
   Mine mine = MustCreate(kMiB);
   Mine other = MustCreate(kMiB, kA, "sessions/t");
   Mine stranger = MustCreate(kMiB, kB);
   std::memset(mine.data(), 'x', kMiB);
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_TRUE(BytesComeTo(2 * kMiB));
-  EXPECT_TRUE(absl::IsNotFound(engine_->DeleteRegion(kA, mine.name)));
-  EXPECT_TRUE(engine_->DeleteRegion(kA, other.name).ok());
-  EXPECT_TRUE(engine_->DeleteRegion(kB, stranger.name).ok());
-  // A client that keeps it mapped keeps no memory of the daemon's.
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Delete(kA, mine.name)));
+  EXPECT_TRUE(engine_->regions().Delete(kA, other.name).ok());
+  EXPECT_TRUE(engine_->regions().Delete(kB, stranger.name).ok());
+  // A client that keeps the mapping pins no memory of the daemon.
   EXPECT_EQ(mine.data()[17], '\0');
 }
 
-TEST_F(RegionsTest, OneThatIsHeldOutlivesItsSessionAndIsCounted) {
+TEST_F(RegionsTest, PinnedRegionOutlivesItsSessionAndIsCharged) {
   Start(HostDevice(0));
   Mine held = MustCreate(kMiB), deleted = MustCreate(kMiB), let_go = MustCreate(kMiB);
   for (const Mine* one : {&held, &deleted, &let_go}) {
-    engine_->HoldRegion(one->name);
+    engine_->regions().Hold(one->name);
     std::memset(one->data(), 'x', kMiB);
   }
-  engine_->HoldRegion("sessions/s/regions/none");
-  EXPECT_TRUE(engine_->DeleteRegion(kA, deleted.name).ok());
+  engine_->regions().Hold("sessions/s/regions/none");
+  EXPECT_TRUE(engine_->regions().Delete(kA, deleted.name).ok());
   EXPECT_TRUE(BytesComeTo(2 * kMiB));
   EXPECT_EQ(deleted.data()[17], '\0');
-  engine_->LetGoOfRegion(deleted.name);
-  engine_->LetGoOfRegion(let_go.name);
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  engine_->regions().LetGo(deleted.name, nullptr);
+  engine_->regions().LetGo(let_go.name, nullptr);
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_TRUE(BytesComeTo(kMiB));
   EXPECT_EQ(let_go.data()[17], '\0');
   EXPECT_EQ(held.data()[17], 'x');
-  engine_->LetGoOfRegion(held.name);
+  engine_->regions().LetGo(held.name, nullptr);
   EXPECT_TRUE(BytesComeTo(0));
   EXPECT_EQ(held.data()[17], '\0');
 }
 
-TEST_F(RegionsTest, OneThatIsHeldOutlivesTheDaemon) {
+TEST_F(RegionsTest, PinnedRegionOutlivesTheDaemon) {
   Start(HostDevice(0));
   Mine held = MustCreate(kMiB), other = MustCreate(kMiB);
   std::memset(held.data(), 'x', kMiB);
   std::memset(other.data(), 'x', kMiB);
-  engine_->HoldRegion(held.name);
+  engine_->regions().Hold(held.name);
   TearDown();
   broker_.reset();
   EXPECT_EQ(held.data()[17], 'x');
   EXPECT_EQ(other.data()[17], '\0');
 }
 
-TEST_F(RegionsTest, OnlyTheOwnTenantAndSessionMayNameOne) {
+TEST_F(RegionsTest, RegionIsVisibleOnlyToItsTenantAndSession) {
   Start(HostDevice(0));
   Mine stranger = MustCreate(kMiB, kB);
   Mine other = MustCreate(kMiB, kA, "sessions/t");
   for (const std::string& name :
        {stranger.name, other.name, std::string("sessions/s/regions/none")}) {
-    absl::Status put = engine_->BeginUpload(kA, Header(10, name), Soon()).status();
+    absl::Status put = engine_->arrays().BeginUpload(kA, Header(10, name), Soon()).status();
     EXPECT_TRUE(absl::IsNotFound(put)) << put;
     EXPECT_EQ(MetadataOf(put, "name"), name);
   }
-  EXPECT_TRUE(absl::IsNotFound(engine_->DeleteRegion(kA, stranger.name)));
-  EXPECT_EQ(FieldOf(engine_->BeginUpload(kA, Header(10, "nonsense"), Soon()).status()), "region");
-  // Nothing was made.
-  EXPECT_TRUE(absl::IsNotFound(engine_->GetArray(kA, "sessions/s/arrays/1").status()));
-  // A named array is of no session.
+  EXPECT_TRUE(absl::IsNotFound(engine_->regions().Delete(kA, stranger.name)));
+  EXPECT_EQ(FieldOf(engine_->arrays().BeginUpload(kA, Header(10, "nonsense"), Soon()).status()),
+            "region");
+  // No array was created.
+  EXPECT_TRUE(absl::IsNotFound(engine_->arrays().Get(kA, "sessions/s/arrays/1").status()));
+  // A named array belongs to no session.
   v1::PutArrayRequest::Header named = Header(10, other.name);
   named.set_parent("tenants/a");
-  EXPECT_TRUE(engine_->BeginUpload(kA, named, Soon()).ok());
-  EXPECT_TRUE(engine_->DeleteArray(kA, "tenants/a/arrays/1").ok());
+  EXPECT_TRUE(engine_->arrays().BeginUpload(kA, named, Soon()).ok());
+  EXPECT_TRUE(engine_->arrays().Delete(kA, "tenants/a/arrays/1").ok());
 }
 
-TEST_F(RegionsTest, ChunksOutsideAreRefused) {
+TEST_F(RegionsTest, ChunksOutsideTheRegionAreRefused) {
   Start(HostDevice(0));
   Mine mine = MustCreate(8192);
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-  auto upload = engine_->BeginUpload(kA, Header(20000, mine.name), Soon());
+  auto upload = engine_->arrays().BeginUpload(kA, Header(20000, mine.name), Soon());
   ASSERT_TRUE(upload.ok());
   const std::pair<int64_t, int64_t> wrong[] = {{-1, 1},   {0, -1},   {0, 8193}, {8192, 1},
                                                {8193, 0}, {kMax, 1}, {1, kMax}, {-5, 10}};
@@ -356,30 +364,30 @@ TEST_F(RegionsTest, ChunksOutsideAreRefused) {
   EXPECT_EQ(FieldOf(FetchTo(mine.name, kMax).status()), "region_offset");
 }
 
-TEST_F(RegionsTest, BytesGoByHostMemory) {
+TEST_F(RegionsTest, BytesTravelThroughHostMemory) {
   Start(HostDevice(0));
   RoundTrip();
 }
 
-TEST_F(RegionsTest, BytesGoByTheDevicesOwnCopies) {
+TEST_F(RegionsTest, BytesTravelByDeviceCopies) {
   Start(StagedDevice(0));
   RoundTrip();
   auto worker = broker_->WaitForWorker(1);
-  // Of 1 MiB and what is left up, of 1 MiB each down.
+  // Uploads use 1 MiB and the rest, downloads 1 MiB each.
   EXPECT_EQ(worker->num_region_copies(), 2 + 6);
   EXPECT_EQ(worker->num_regions(), 1);
-  ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_TRUE(BytesComeTo(0));
   EXPECT_EQ(worker->num_regions(), 0);
 }
 
-TEST_F(RegionsTest, LargeChunksAreCutAndSeveralAreUnderWay) {
+TEST_F(RegionsTest, LargeChunksAreSplitAndOverlap) {
   Start(StagedDevice(0, int64_t{1} << 30), 256 * kMiB);
   const int64_t size = 70 * kMiB + 1;
   Mine mine = MustCreate(size);
   Fill(mine);
   const std::string content(mine.data(), size);
-  auto upload = engine_->BeginUpload(kA, Header(size, mine.name), Soon());
+  auto upload = engine_->arrays().BeginUpload(kA, Header(size, mine.name), Soon());
   ASSERT_TRUE(upload.ok()) << upload.status();
   ASSERT_TRUE((*upload)->WriteShared(0, size).ok());
   ASSERT_TRUE((*upload)->Finish().ok());
@@ -392,27 +400,27 @@ TEST_F(RegionsTest, LargeChunksAreCutAndSeveralAreUnderWay) {
   EXPECT_TRUE(std::string(mine.data(), size) == content);
 }
 
-TEST_F(RegionsTest, CopiesGoOnWithTheSuccessorsOfWorkersThatDie) {
+TEST_F(RegionsTest, CopiesContinueWithReplacementWorkers) {
   Start(StagedDevice(0));
   broker_->set_die_at_copy(3, 2);
   RoundTrip();
-  EXPECT_EQ(engine_->SampleDevices()[0].worker_restarts(), 2);
+  EXPECT_EQ(engine_->devices().Sample()[0].worker_restarts(), 2);
 }
 
-TEST_F(RegionsTest, ACopyWhoseWorkersAllDieFails) {
+TEST_F(RegionsTest, CopyFailsWhenAllWorkersDie) {
   Start(StagedDevice(0));
   broker_->set_die_at_copy(1, 100);
   Mine mine = MustCreate(kMiB);
-  auto upload = engine_->BeginUpload(kA, Header(kMiB, mine.name), Soon());
+  auto upload = engine_->arrays().BeginUpload(kA, Header(kMiB, mine.name), Soon());
   ASSERT_TRUE(upload.ok()) << upload.status();
   absl::Status status = (*upload)->WriteShared(0, kMiB);
   if (status.ok()) status = (*upload)->Finish().status();
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_WORKER_LOST) << status;
   upload->reset();
-  EXPECT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  EXPECT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
 }
 
-TEST_F(RegionsTest, ARegionInUseOutlivesItsDeletionAndItsSession) {
+TEST_F(RegionsTest, RegionInUseOutlivesDeletionAndSession) {
   for (bool staged : {false, true}) {
     Start(staged ? StagedDevice(0) : HostDevice(0));
     Mine mine = MustCreate(2 * kMiB);
@@ -421,19 +429,19 @@ TEST_F(RegionsTest, ARegionInUseOutlivesItsDeletionAndItsSession) {
     v1::PutArrayRequest::Header header = Header(2 * kMiB, mine.name);
     header.set_parent("tenants/a");
     header.set_array_id("named");
-    auto upload = engine_->BeginUpload(kA, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kA, header, Soon());
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->WriteShared(0, kMiB).ok());
-    ASSERT_TRUE(engine_->DeleteRegion(kA, mine.name).ok());
-    ASSERT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
-    EXPECT_EQ(engine_->region_bytes(), 2 * kMiB);
+    ASSERT_TRUE(engine_->regions().Delete(kA, mine.name).ok());
+    ASSERT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
+    EXPECT_EQ(engine_->regions().bytes(), 2 * kMiB);
     ASSERT_TRUE((*upload)->WriteShared(kMiB, kMiB).ok());
     ASSERT_TRUE((*upload)->Finish().ok());
     upload->reset();
     EXPECT_TRUE(BytesComeTo(0));
     v1::FetchArrayRequest request;
     request.set_name("tenants/a/arrays/named");
-    auto download = engine_->BeginDownload(kA, request, Soon());
+    auto download = engine_->arrays().BeginDownload(kA, request, Soon());
     ASSERT_TRUE(download.ok());
     std::string back;
     for (;;) {
@@ -449,10 +457,10 @@ TEST_F(RegionsTest, ARegionInUseOutlivesItsDeletionAndItsSession) {
   }
 }
 
-TEST_F(RegionsTest, AnUploadThatIsDroppedWaitsForItsCopies) {
+TEST_F(RegionsTest, DroppedUploadWaitsForItsCopies) {
   Start(StagedDevice(0));
   Mine mine = MustCreate(kMiB);
-  auto upload = engine_->BeginUpload(kA, Header(kMiB, mine.name), Soon());
+  auto upload = engine_->arrays().BeginUpload(kA, Header(kMiB, mine.name), Soon());
   ASSERT_TRUE(upload.ok()) << upload.status();
   auto worker = broker_->WaitForWorker(1);
   worker->HoldCopies(true);
@@ -462,20 +470,20 @@ TEST_F(RegionsTest, AnUploadThatIsDroppedWaitsForItsCopies) {
     upload->reset();
     dropped = true;
   });
-  ASSERT_TRUE(engine_->DeleteRegion(kA, mine.name).ok());
+  ASSERT_TRUE(engine_->regions().Delete(kA, mine.name).ok());
   absl::SleepFor(absl::Milliseconds(20));
   EXPECT_FALSE(dropped);
   EXPECT_EQ(worker->num_regions(), 1);
   worker->HoldCopies(false);
   call.join();
-  // What is missing of it may come for a while.
-  EXPECT_TRUE(engine_->DeleteSession(kA, "sessions/s").ok());
+  // Its missing part may still arrive.
+  EXPECT_TRUE(engine_->sessions().Delete(kA, "sessions/s").ok());
   EXPECT_TRUE(BytesComeTo(0));
   EXPECT_EQ(worker->num_regions(), 0);
 }
 
-// A file has no mapping: bytes go between it and the region directly.
-TEST_F(RegionsTest, ArraysInFilesTooAreReached) {
+// A file has no mapping: bytes are copied directly between it and the region.
+TEST_F(RegionsTest, RegionsReachArraysInFiles) {
   const std::string folder = ::testing::TempDir() + absl::StrCat("/regions-", getpid());
   ASSERT_TRUE(store::PrepareSpillFolder(folder).ok());
   broker_ =
@@ -487,9 +495,9 @@ TEST_F(RegionsTest, ArraysInFilesTooAreReached) {
   engine_ = Engine::Create(std::move(options), broker_.get());
   v1::CreateSessionRequest request;
   request.set_session_id("s");
-  ASSERT_TRUE(engine_->CreateSession(kA, request).ok());
+  ASSERT_TRUE(engine_->sessions().Create(kA, request).ok());
   RoundTrip();  // larger than the device
-  EXPECT_GT(engine_->SampleSpill().disk_bytes, 0);
+  EXPECT_GT(engine_->devices().SampleSpill().disk_bytes, 0);
 }
 
 }  // namespace

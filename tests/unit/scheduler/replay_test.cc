@@ -8,6 +8,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/program_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -31,13 +35,13 @@ class ReplayTest : public ::testing::Test {
     engine_ = Engine::Create({}, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   }
   void TearDown() override {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
     engine_.reset();
   }
-  // So many copies, one of the other.
+  // A program of `steps` copies, each of the previous one.
   void Create(const std::string& id, int steps) {
     v1::CreateProgramRequest request;
     request.set_program_id(id);
@@ -49,11 +53,11 @@ class ReplayTest : public ::testing::Test {
     }
     request.mutable_program()->add_outputs(2);
     request.mutable_program()->add_outputs(steps + 1);
-    const auto created = engine_->CreateProgram(kTenant, request);
+    const auto created = engine_->programs().Create(kTenant, request);
     ASSERT_TRUE(created.ok()) << created.status();
   }
-  std::shared_ptr<Ticket> Call(const std::string& id, uint64_t first_handle,
-                               int64_t count = kCount) {
+  std::shared_ptr<OperationHandle> Call(const std::string& id, uint64_t first_handle,
+                                        int64_t count = kCount) {
     v1::Operation call;
     call.mutable_program_call()->set_program("tenants/default/programs/" + id);
     auto* input = call.mutable_program_call()->add_inputs()->mutable_inline_array();
@@ -62,11 +66,12 @@ class ReplayTest : public ::testing::Test {
     input->set_data(std::string(count * 4, '\0'));
     call.add_outputs()->set_handle(first_handle);
     call.add_outputs()->set_handle(first_handle + 1);
-    auto ticket = engine_->Submit(kTenant, "sessions/s", call, Now() + absl::Seconds(100));
+    auto ticket =
+        engine_->operations().Submit(kTenant, "sessions/s", call, Now() + absl::Seconds(100));
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
-  absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
+  absl::Status Wait(const std::shared_ptr<OperationHandle>& ticket) {
     return ticket->Wait(Now() + absl::Seconds(100));
   }
 
@@ -74,7 +79,7 @@ class ReplayTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-TEST_F(ReplayTest, IsOneSmallTaskAndItsGraphIsBroughtOnce) {
+TEST_F(ReplayTest, ReplayIsOneSmallTaskAndSendsItsGraphOnce) {
   Start();
   Create("p", 60);
   for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(Wait(Call("p", 10 + 2 * i)).ok());
@@ -96,7 +101,7 @@ TEST_F(ReplayTest, IsOneSmallTaskAndItsGraphIsBroughtOnce) {
   }
 }
 
-TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
+TEST_F(ReplayTest, ReplayRunsByBlocksUntilCompiled) {
   Start();
   broker_->set_block_loops({});
   v1::CreateProgramRequest request;
@@ -109,7 +114,7 @@ TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
     step->add_outputs()->set_handle(i + 1);
     request.mutable_program()->add_outputs(i + 1);
   }
-  ASSERT_TRUE(engine_->CreateProgram(kTenant, request).ok());
+  ASSERT_TRUE(engine_->programs().Create(kTenant, request).ok());
   ASSERT_TRUE(Wait(Call("p", 10)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
   EXPECT_EQ(broker_->num_compiles(), 0);
@@ -119,7 +124,7 @@ TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
     EXPECT_TRUE(step.elementwise().has_by_blocks());
     EXPECT_EQ(step.elementwise().module(), UINT64_MAX);
   }
-  // So many elements are worth its code: the graph is brought again.
+  // This many elements justify compilation: the graph is sent again.
   for (int i = 0; i < 1000 && worker->num_graph_loads() == 1; ++i)
     ASSERT_TRUE(Wait(Call("p", 100 + 2 * i)).ok());
   EXPECT_GE(broker_->num_compiles(), 1);
@@ -134,13 +139,13 @@ TEST_F(ReplayTest, RunsByBlocksUntilItsCodeIsCompiled) {
   EXPECT_EQ(worker->num_graph_loads(), 2);
 }
 
-TEST_F(ReplayTest, AWorkerForgetsWhatIsDeleted) {
+TEST_F(ReplayTest, WorkerUnloadsDeletedProgram) {
   Start();
   Create("p", 3);
   Create("q", 4);
   ASSERT_TRUE(Wait(Call("p", 10)).ok());
   v1::Program gone;
-  ASSERT_TRUE(engine_->DeleteProgram(kTenant, "tenants/default/programs/p").ok());
+  ASSERT_TRUE(engine_->programs().Delete(kTenant, "tenants/default/programs/p").ok());
   ASSERT_TRUE(Wait(Call("q", 12)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);
   for (int i = 0; i < 200 && worker->graphs().size() != 1; ++i) {
@@ -151,7 +156,7 @@ TEST_F(ReplayTest, AWorkerForgetsWhatIsDeleted) {
   EXPECT_EQ(worker->graphs().begin()->second.steps_size(), 4);
 }
 
-TEST_F(ReplayTest, AFailureIsEveryResults) {
+TEST_F(ReplayTest, FailureFailsEveryResult) {
   Start(int64_t{1} << 30, /*hold=*/true);
   Create("p", 3);
   auto ticket = Call("p", 10);
@@ -159,13 +164,13 @@ TEST_F(ReplayTest, AFailureIsEveryResults) {
   AWAIT(worker->EndNext(absl::OutOfRangeError("index 7")));
   EXPECT_TRUE(absl::IsOutOfRange(Wait(ticket)));
   for (const char* name : {"sessions/s/arrays/10", "sessions/s/arrays/11"}) {
-    auto array = engine_->GetArray(kTenant, name);
+    auto array = engine_->arrays().Get(kTenant, name);
     ASSERT_TRUE(array.ok());
     EXPECT_EQ(array->state(), v1::Array::STATE_FAILED) << name;
   }
 }
 
-TEST_F(ReplayTest, RunsAgainInTheNextWorker) {
+TEST_F(ReplayTest, ReplayRunsAgainInNextWorker) {
   Start(int64_t{1} << 30, /*hold=*/true);
   Create("p", 3);
   auto ticket = Call("p", 10);
@@ -178,9 +183,9 @@ TEST_F(ReplayTest, RunsAgainInTheNextWorker) {
   EXPECT_EQ(next->num_graph_loads(), 1) << "it has nothing of the one before";
 }
 
-TEST_F(ReplayTest, WhatADeviceCannotHoldAtOnceRunsStepByStep) {
+TEST_F(ReplayTest, ProgramLargerThanDeviceRunsStepByStep) {
   constexpr int64_t kMany = 30'000;
-  Start(/*memory_bytes=*/4 * kMany * 4);  // of five buffers
+  Start(/*memory_bytes=*/4 * kMany * 4);  // four of its five buffers
   Create("p", 8);
   ASSERT_TRUE(Wait(Call("p", 10, kMany)).ok());
   std::shared_ptr<FakeWorker> worker = broker_->WaitForWorker(1);

@@ -1,5 +1,5 @@
-// Tenants side by side in the engine: what one of them does in a section of its own holds up no
-// other, and what they share comes out right.
+// Concurrent tenants in the engine: a section of one tenant does not block the others, and shared
+// state stays consistent.
 #include <unistd.h>
 
 #include <atomic>
@@ -19,11 +19,16 @@
 #include "server/durable/store.h"
 #include "server/keeper/keeper.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
+#include "server/scheduler/service/tenant_service.h"
+#include "server/session/tenant_accounts.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
 #include "tests/support/memory_keeper.h"
-#include "tests/support/one_journal.h"
 
 namespace stride::scheduler {
 namespace {
@@ -33,7 +38,6 @@ using ::stride::testing::FakeWorker;
 using ::stride::testing::HostDevice;
 using ::stride::testing::MemoryKeeper;
 using ::stride::testing::StagedDevice;
-using ::stride::testing::WithOneJournal;
 
 constexpr char kSession[] = "sessions/s";
 constexpr int64_t kElements = 256;
@@ -49,7 +53,7 @@ class SectionsTest : public ::testing::Test {
     for (const TenantId& tenant : tenants) {
       v1::CreateSessionRequest request;
       request.set_session_id("s");
-      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+      ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
     }
   }
   void End() {
@@ -76,15 +80,21 @@ class SectionsTest : public ::testing::Test {
     operation.add_outputs()->set_handle(out);
     return operation;
   }
-  std::shared_ptr<Ticket> Submit(const TenantId& tenant, const v1::Operation& operation) {
-    auto ticket = engine_->Submit(tenant, kSession, operation, SteadyTime::InfiniteFuture());
+  std::shared_ptr<OperationHandle> Submit(const TenantId& tenant, const v1::Operation& operation,
+                                          SubmitBatch* batch = nullptr) {
+    const SteadyTime deadline = SteadyTime::InfiniteFuture();
+    auto ticket = batch != nullptr
+                      ? batch->Submit(kSession, operation, deadline)
+                      : engine_->operations().Submit(tenant, kSession, operation, deadline);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
-  void Release(const TenantId& tenant, uint64_t handle) {
+  void Release(const TenantId& tenant, uint64_t handle, SubmitBatch* batch = nullptr) {
     v1::Release release;
     release.add_handles(handle);
-    EXPECT_TRUE(engine_->Release(tenant, kSession, release).ok());
+    EXPECT_TRUE((batch != nullptr ? batch->Release(kSession, release)
+                                  : engine_->operations().Release(tenant, kSession, release))
+                    .ok());
   }
 
   void Put(const TenantId& tenant, uint64_t handle, char byte, bool overwrite) {
@@ -94,7 +104,7 @@ class SectionsTest : public ::testing::Test {
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_INT32);
     header.mutable_spec()->add_shape(kElements);
     header.set_overwrite(overwrite);
-    auto upload = engine_->BeginUpload(tenant, header, SteadyTime::InfiniteFuture());
+    auto upload = engine_->arrays().BeginUpload(tenant, header, SteadyTime::InfiniteFuture());
     ASSERT_TRUE(upload.ok()) << upload.status();
     ASSERT_TRUE((*upload)->Write(std::string(4 * kElements, byte)).ok());
     auto array = (*upload)->Finish();
@@ -103,7 +113,7 @@ class SectionsTest : public ::testing::Test {
   std::string Fetch(const TenantId& tenant, uint64_t handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat(kSession, "/arrays/", handle));
-    auto download = engine_->BeginDownload(tenant, request, SteadyTime::InfiniteFuture());
+    auto download = engine_->arrays().BeginDownload(tenant, request, SteadyTime::InfiniteFuture());
     EXPECT_TRUE(download.ok()) << download.status();
     if (!download.ok()) return "";
     std::string bytes;
@@ -115,7 +125,7 @@ class SectionsTest : public ::testing::Test {
     }
   }
 
-  // Of all its arrays. Takes no section.
+  // Returns the bytes of all the tenant's arrays. Takes no section.
   int64_t ArrayBytes(const TenantId& tenant) {
     const v1::Usage usage = engine_->accounts().Describe(tenant);
     for (const v1::QuotaUsage& quota : usage.quotas()) {
@@ -125,7 +135,7 @@ class SectionsTest : public ::testing::Test {
   }
 
   // Calls `work` while the tenant's section lasts, on another thread.
-  void Within(const TenantId& tenant, const std::shared_ptr<Ticket>& ticket,
+  void Within(const TenantId& tenant, const std::shared_ptr<OperationHandle>& ticket,
               const std::function<void()>& work) {
     absl::Notification inside, leave;
     std::thread section([&] {
@@ -147,9 +157,9 @@ class SectionsTest : public ::testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-// Accepted, sent, ended, told and let go of: all of it while another tenant's section lasts. With
+// Accepts, sends, completes, reports and releases tasks while another tenant's section lasts. With
 // one lock for both this would never end.
-TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
+TEST_F(SectionsTest, SectionDoesNotBlockOtherTenants) {
   ASSERT_NE(StripeOf(kA), StripeOf(kB));
   for (int num_devices : {1, 2}) {
     std::vector<wire::DeviceDescription> devices;
@@ -160,7 +170,7 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
     ASSERT_TRUE(
         Submit(kB, Fill(1))->Wait(SteadyTime::InfiniteFuture()).ok());  // has a worker, memory
     Within(kA, mine, [&] {
-      std::vector<std::shared_ptr<Ticket>> tickets;
+      std::vector<std::shared_ptr<OperationHandle>> tickets;
       for (uint64_t i = 1; i < 100; ++i) {
         tickets.push_back(Submit(kB, Add(i, i, i + 1)));
         Release(kB, i);
@@ -179,8 +189,8 @@ TEST_F(SectionsTest, AnotherTenantsSectionHoldsNobodyUp) {
   }
 }
 
-// Bytes that come in, in place of others too, and go out again.
-TEST_F(SectionsTest, NorDoesItHoldUpAnUpload) {
+// Uploads, also over existing arrays, and fetches.
+TEST_F(SectionsTest, SectionDoesNotBlockUploads) {
   for (const wire::DeviceDescription& device : {HostDevice(0), StagedDevice(0)}) {
     Start({device}, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});
     auto mine = Submit(kA, Fill(1));
@@ -199,8 +209,8 @@ TEST_F(SectionsTest, NorDoesItHoldUpAnUpload) {
   }
 }
 
-// Whose device it is next: the thread that has found it out is another tenant's.
-TEST_F(SectionsTest, NorTheBeginOfItsTurn) {
+// The next turn on the device: the thread that assigns it belongs to another tenant.
+TEST_F(SectionsTest, SectionDoesNotBlockNextTurn) {
   Start({HostDevice(0)}, {kA, kB},
         {.housekeeping_interval = absl::InfiniteDuration(), .fair_quantum = absl::Hours(1)});
   auto ended = Submit(kA, Fill(1));
@@ -218,8 +228,8 @@ TEST_F(SectionsTest, NorTheBeginOfItsTurn) {
   EXPECT_TRUE(waiting->Wait(SteadyTime::InfiniteFuture()).ok());
 }
 
-// Its arrays, of which there may be millions; that it is gone concerns everybody.
-TEST_F(SectionsTest, NorTheEndOfASession) {
+// The session may have millions of arrays; its end takes every tenant's lock.
+TEST_F(SectionsTest, SectionDoesNotBlockSessionEnd) {
   Start({HostDevice(0)}, {kA, kB}, {.housekeeping_interval = absl::InfiniteDuration()});
   auto mine = Submit(kA, Fill(1));
   ASSERT_TRUE(mine->Wait(SteadyTime::InfiniteFuture()).ok());
@@ -228,14 +238,14 @@ TEST_F(SectionsTest, NorTheEndOfASession) {
   ASSERT_EQ(ArrayBytes(kB), 1000 * 4 * kElements);
   std::thread end;
   Within(kA, mine, [&] {
-    end = std::thread([&] { EXPECT_TRUE(engine_->DeleteSession(kB, kSession).ok()); });
+    end = std::thread([&] { EXPECT_TRUE(engine_->sessions().Delete(kB, kSession).ok()); });
     AWAIT(ArrayBytes(kB) <= 0);
   });
   end.join();
 }
 
-// What concerns all waits for those who are within, and they see it whole.
-TEST_F(SectionsTest, WhatConcernsAllWaitsForEverySection) {
+// A section of all tenants waits for those in progress and sees their complete state.
+TEST_F(SectionsTest, GlobalSectionWaitsForEverySection) {
   Start({HostDevice(0)}, {kA, kB});
   auto mine = Submit(kA, Fill(1));
   ASSERT_TRUE(mine->Wait(SteadyTime::InfiniteFuture()).ok());
@@ -243,7 +253,7 @@ TEST_F(SectionsTest, WhatConcernsAllWaitsForEverySection) {
   std::thread all;
   Within(kA, mine, [&] {
     all = std::thread([&] {
-      engine_->SampleDevices();
+      engine_->devices().Sample();
       sampled = true;
     });
     absl::SleepFor(absl::Milliseconds(50));
@@ -252,9 +262,9 @@ TEST_F(SectionsTest, WhatConcernsAllWaitsForEverySection) {
   all.join();
 }
 
-// Threads of many tenants, alone and together, on devices that they share and that are too small
-// for them, while others ask for what concerns all.
-TEST_F(SectionsTest, ManyTenantsAtOnce) {
+// Threads of many tenants, alone and in batches, share devices that are too small for them. Other
+// threads take sections of all tenants.
+TEST_F(SectionsTest, ManyTenantsWorkConcurrently) {
   constexpr int kTenants = 6, kThreads = 2, kRounds = 120, kChain = 12;
   std::vector<TenantId> tenants;
   for (int i = 0; i < kTenants; ++i) tenants.push_back({absl::StrCat("tenant-", i)});
@@ -274,19 +284,21 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
       const TenantId& tenant = tenants[t % kTenants];
       uint64_t next = uint64_t{1000000} * (t + 1);
       for (int round = 0; round < kRounds; ++round) {
-        std::vector<std::shared_ptr<Ticket>> tickets;
+        std::vector<std::shared_ptr<OperationHandle>> tickets;
         {
-          auto together = round % 2 == 0 ? engine_->BeginTogether(tenant) : nullptr;
-          tickets.push_back(Submit(tenant, Fill(next)));
+          auto batch = round % 2 == 0 ? engine_->operations().BeginSubmitBatch(tenant) : nullptr;
+          tickets.push_back(Submit(tenant, Fill(next), batch.get()));
           for (int i = 0; i < kChain; ++i) {
-            tickets.push_back(Submit(tenant, Add(next, next, next + 1)));
-            Release(tenant, next++);
+            tickets.push_back(Submit(tenant, Add(next, next, next + 1), batch.get()));
+            Release(tenant, next++, batch.get());
           }
           for (const auto& ticket : tickets) {
-            ticket->OnDone([&](const absl::Status& status) {
-              if (!status.ok()) ++num_wrong;
-              ++num_ended;
-            });
+            ticket->OnDone(
+                [&](const absl::Status& status) {
+                  if (!status.ok()) ++num_wrong;
+                  ++num_ended;
+                },
+                batch.get());
           }
         }
         if (round % 3 == 0) tickets.back()->Wait(SteadyTime::InfiniteFuture()).IgnoreError();
@@ -297,13 +309,13 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
   }
   std::thread all([&] {
     for (int i = 0; !over; ++i) {
-      engine_->SampleDevices();
-      engine_->ListDevices();
-      engine_->GetUsage(tenants[i % kTenants]);
+      engine_->devices().Sample();
+      engine_->devices().List();
+      engine_->tenants().GetUsage(tenants[i % kTenants]);
       v1::CreateSessionRequest request;
       request.set_session_id("short");
-      engine_->CreateSession(tenants[i % kTenants], request).IgnoreError();
-      engine_->DeleteSession(tenants[i % kTenants], "sessions/short").IgnoreError();
+      engine_->sessions().Create(tenants[i % kTenants], request).IgnoreError();
+      engine_->sessions().Delete(tenants[i % kTenants], "sessions/short").IgnoreError();
     }
   });
   for (std::thread& thread : threads) thread.join();
@@ -315,10 +327,11 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
   EXPECT_EQ(num_ended, kOperations);
   EXPECT_EQ(num_wrong, 0);
   int64_t operations = 0;
-  for (const TenantId& tenant : tenants) operations += engine_->GetUsage(tenant).operations();
+  for (const TenantId& tenant : tenants)
+    operations += engine_->tenants().GetUsage(tenant).operations();
   EXPECT_EQ(operations, kOperations);
   int64_t succeeded = 0;
-  for (const v1::DeviceSample& sample : engine_->SampleDevices()) {
+  for (const v1::DeviceSample& sample : engine_->devices().Sample()) {
     succeeded += sample.jobs_succeeded();
     EXPECT_EQ(sample.queue_depth(), 0);
     EXPECT_EQ(sample.queue_seconds(), 0);
@@ -326,9 +339,9 @@ TEST_F(SectionsTest, ManyTenantsAtOnce) {
   EXPECT_EQ(succeeded, kOperations);
 }
 
-// Sections of many tenants write their journals, and note what is to go to disk. A successor finds
-// what they left: no more and no less. So it does of what one journal has of all.
-TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
+// Sections of many tenants write their journals and queue writes to disk. The next daemon restores
+// exactly this state.
+TEST_F(SectionsTest, RestartRestoresStateOfManyTenants) {
   constexpr int kTenants = 5;
   constexpr uint64_t kNamed = 1, kFirst = 10, kRounds = 150;
   MemoryKeeper keeper;
@@ -343,7 +356,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
   std::vector<std::thread> threads;
   for (const TenantId& tenant : tenants) {
     threads.emplace_back([&, tenant] {
-      // A named array, under a handle too: what is written to that changes the array.
+      // A named array that also has a handle: a write to the handle changes the array.
       v1::Operation named = Fill(0);
       named.mutable_outputs(0)->set_name(absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
       Submit(tenant, named);
@@ -353,14 +366,14 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
       view.add_outputs()->set_handle(kNamed);
       Submit(tenant, view);
       Submit(tenant, Fill(kFirst));
-      std::shared_ptr<Ticket> last;
+      std::shared_ptr<OperationHandle> last;
       for (uint64_t i = kFirst; i < kFirst + kRounds; ++i) {
-        auto together = engine_->BeginTogether(tenant);
-        last = Submit(tenant, Add(i, i, i + 1));
-        Release(tenant, i);
+        auto batch = engine_->operations().BeginSubmitBatch(tenant);
+        last = Submit(tenant, Add(i, i, i + 1), batch.get());
+        Release(tenant, i, batch.get());
         v1::Operation change = Add(kNamed, i + 1, kNamed);
         change.mutable_outputs(0)->set_existing(true);
-        last = Submit(tenant, change);
+        last = Submit(tenant, change, batch.get());
       }
       EXPECT_TRUE(last->Wait(SteadyTime::InfiniteFuture()).ok());
     });
@@ -370,15 +383,14 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
   End();
   store.reset();
 
-  for (const char* left : {"in stripes", "in one", "in stripes again"}) {
-    SCOPED_TRACE(left);
-    if (left == std::string("in one")) keeper.Replace(WithOneJournal(keeper.Copy()));
+  for (int restart = 0; restart < 2; ++restart) {
+    SCOPED_TRACE(restart);
     store = open();
     Start({HostDevice(0)}, {}, {}, &keeper, store.get());
     for (const TenantId& tenant : tenants) {
       v1::ListArraysRequest request;
       request.set_parent(kSession);
-      auto arrays = engine_->ListArrays(tenant, request);
+      auto arrays = engine_->arrays().List(tenant, request);
       ASSERT_TRUE(arrays.ok()) << arrays.status();
       std::vector<std::string> names;
       for (const v1::Array& array : arrays->arrays()) {
@@ -389,7 +401,7 @@ TEST_F(SectionsTest, WhatManyTenantsLeftIsFoundAgain) {
                 (std::vector<std::string>{absl::StrCat(kSession, "/arrays/", kNamed),
                                           absl::StrCat(kSession, "/arrays/", kFirst + kRounds)}));
       auto named =
-          engine_->GetArray(tenant, absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
+          engine_->arrays().Get(tenant, absl::StrCat("tenants/", tenant.value, "/arrays/kept"));
       ASSERT_TRUE(named.ok()) << named.status();
       EXPECT_EQ(named->state(), v1::Array::STATE_READY);
     }

@@ -15,7 +15,7 @@ namespace {
 using ArrayPtr = std::shared_ptr<session::Array>;
 using PlannedPtr = std::shared_ptr<const Planned>;
 
-// Plans as the engine does, and keeps what it is told to run.
+// Plans as the engine does, and records the launches.
 class Runner : public PartRunner {
  public:
   absl::StatusOr<PlannedPtr> Plan(const v1::Operation& operation,
@@ -62,7 +62,7 @@ class Runner : public PartRunner {
 
 class SpreadPlansTest : public ::testing::Test {
  protected:
-  // 24 elements over so many devices.
+  // An array of 24 elements over `n` devices.
   ArrayPtr Split(int num_parts) {
     ops::Spread spread;
     session::ArrayList parts;
@@ -89,7 +89,7 @@ class SpreadPlansTest : public ::testing::Test {
     auto outputs = RunSharded(sharded, runner_);
     ASSERT_TRUE(outputs.ok()) << outputs.status();
   }
-  // What two equal operations on arrays that are alike have launched, one after the other.
+  // The launches of two equal operations on similar arrays, one after the other.
   void RunTwice(const v1::Operation& operation, size_t num_inputs) {
     Run(operation, num_inputs);
     const std::vector<PlannedPtr> first = std::exchange(runner_.launched, {});
@@ -102,32 +102,32 @@ class SpreadPlansTest : public ::testing::Test {
   Runner runner_;
 };
 
-// A plan costs ten times what it takes to find one.
-TEST_F(SpreadPlansTest, EqualOperationsShareTheirPartsPlans) {
+// A plan costs ten times its lookup.
+TEST_F(SpreadPlansTest, EqualOperationsSharePlansOfParts) {
   v1::Operation add;
   add.mutable_ufunc()->set_function("add");
   for (int i = 0; i < 2; ++i) add.mutable_ufunc()->add_inputs()->set_handle(1);
   add.add_outputs()->set_handle(2);
   RunTwice(add, 2);
   EXPECT_EQ(runner_.launched.size(), 3u);
-  EXPECT_EQ(runner_.num_made, 2);  // of the whole and of a part
+  EXPECT_EQ(runner_.num_made, 2);  // one for the whole, one for a part
 }
 
-TEST_F(SpreadPlansTest, AndWhatCombinesThem) {
+TEST_F(SpreadPlansTest, EqualReductionsShareCombiningPlans) {
   const v1::Operation sum = ReductionBy(v1::Reduction::FUNCTION_SUM);
   RunTwice(sum, 1);
   EXPECT_EQ(runner_.launched.size(), 4u);
 }
 
-// Its parts leave out the last step: that is another plan, which is kept beside the first.
-TEST_F(SpreadPlansTest, AndWhatIsFinishedOnlyOnce) {
+// The parts omit the last step: that is another plan, cached next to the first.
+TEST_F(SpreadPlansTest, EqualMeansSharePartialAndFinalPlans) {
   const v1::Operation norm = ReductionBy(v1::Reduction::FUNCTION_NORM);
   RunTwice(norm, 1);
   EXPECT_EQ(runner_.launched.size(), 4u);
 }
 
-// Another number of parts has another plan, though the whole is the same.
-TEST_F(SpreadPlansTest, OtherPartsAreCombinedAnew) {
+// Another number of parts has another plan, although the whole is the same.
+TEST_F(SpreadPlansTest, OtherNumberOfPartsNeedsNewPlan) {
   const v1::Operation sum = ReductionBy(v1::Reduction::FUNCTION_SUM);
   RunTwice(sum, 1);
   const PlannedPtr of_three = runner_.launched.back();

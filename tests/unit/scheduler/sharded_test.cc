@@ -1,4 +1,4 @@
-// Arrays over several devices, and bytes from one device to another, with workers that compute
+// Arrays over several devices, and transfers between devices, with fake workers that compute
 // nothing.
 
 #include <memory>
@@ -14,6 +14,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -55,7 +59,7 @@ class ShardedTest : public ::testing::Test {
     engine_ = Engine::Create(options, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   }
   void TearDown() override {
     EXPECT_TRUE(EndEngine(*broker_, *engine_));
@@ -73,7 +77,7 @@ class ShardedTest : public ::testing::Test {
   }
   absl::StatusOr<v1::Array> Put(const v1::PutArrayRequest::Header& header,
                                 const std::string& bytes) {
-    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
     if (absl::Status status = (*upload)->Write(bytes); !status.ok()) return status;
     return (*upload)->Finish();
@@ -81,7 +85,7 @@ class ShardedTest : public ::testing::Test {
   std::string Fetch(uint64_t handle) {
     v1::FetchArrayRequest request;
     request.set_name(absl::StrCat("sessions/s/arrays/", handle));
-    auto download = engine_->BeginDownload(kTenant, request, Soon());
+    auto download = engine_->arrays().BeginDownload(kTenant, request, Soon());
     EXPECT_TRUE(download.ok()) << download.status();
     std::string bytes;
     while (download.ok()) {
@@ -92,8 +96,9 @@ class ShardedTest : public ::testing::Test {
     }
     return bytes;
   }
-  absl::StatusOr<std::shared_ptr<Ticket>> Submit(const v1::Operation& operation) {
-    return engine_->Submit(kTenant, "sessions/s", operation, SteadyTime::InfiniteFuture());
+  absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const v1::Operation& operation) {
+    return engine_->operations().Submit(kTenant, "sessions/s", operation,
+                                        SteadyTime::InfiniteFuture());
   }
   static v1::Operation Move(uint64_t input, uint64_t output, const std::string& device) {
     v1::Operation move;
@@ -111,11 +116,11 @@ class ShardedTest : public ::testing::Test {
     operation.add_outputs()->set_handle(output);
     return operation;
   }
-  // The device's worker of which this is true, beside canaries' workers.
+  // The device's worker for which `holds` is true, among those of canaries.
   template <typename Predicate>
   std::shared_ptr<FakeWorker> WorkerOf(const wire::DeviceDescription& device, Predicate holds) {
     const SteadyTime deadline = Soon();
-    // One that is being started gets its tasks when it is there.
+    // A starting worker receives its tasks when it is ready.
     while (Now() < deadline) {
       for (int i = 1; i <= broker_->num_workers(); ++i) {
         auto worker = broker_->WaitForWorker(i);
@@ -132,13 +137,13 @@ class ShardedTest : public ::testing::Test {
     return count;
   }
 
-  // Puts bytes on cuda:0 and moves them to cuda:1; the second worker.
+  // Uploads bytes to cuda:0 and moves them to cuda:1; returns the second worker.
   std::shared_ptr<FakeWorker> MoveBetween(bool break_peers = false) {
     const std::string bytes(100000, 'x');
     auto header = HeaderOf(1, static_cast<int64_t>(bytes.size()));
     header.set_device("devices/cuda:0");
     EXPECT_TRUE(Put(header, bytes).ok());
-    // Its worker is there, so that it can be told what fails.
+    // The worker exists, so that the test can make its copies fail.
     auto other = HeaderOf(2, 4);
     other.set_device("devices/cuda:1");
     EXPECT_TRUE(Put(other, "abcd").ok());
@@ -149,7 +154,7 @@ class ShardedTest : public ::testing::Test {
     auto moved = Submit(Move(1, 3, "devices/cuda:1"));
     EXPECT_TRUE(moved.ok()) << moved.status();
     EXPECT_TRUE((*moved)->Wait(Soon()).ok());
-    EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/3")->devices(0), "devices/cuda:1");
+    EXPECT_EQ(engine_->arrays().Get(kTenant, "sessions/s/arrays/3")->devices(0), "devices/cuda:1");
     EXPECT_EQ(Fetch(3), bytes);
     return second;
   }
@@ -167,7 +172,7 @@ class ShardedTest : public ::testing::Test {
       header.mutable_sharding()->add_devices(absl::StrCat("devices/", kind, ":", i));
     ASSERT_TRUE(Put(header, std::string(static_cast<size_t>(bytes), 'x')).ok());
   }
-  // Along the axis that is split.
+  // Reduces along the split axis.
   static v1::Operation Largest(uint64_t input, uint64_t output) {
     v1::Operation operation;
     operation.mutable_reduction()->set_function(v1::Reduction::FUNCTION_MAX);
@@ -201,7 +206,7 @@ class ShardedTest : public ::testing::Test {
       return !tasks.empty() && tasks[0].has_reduce();
     });
   }
-  // Whether the launch finds its second partial result, and nothing else, on the other device.
+  // Returns whether only the second partial result of the launch lies on the other device.
   static bool ReadsPeer(const wire::Task& combine, const FakeWorker& worker) {
     const wire::ElementwiseLaunch& launch = combine.elementwise();
     const std::set<uint64_t> peers = worker.peer_arenas();
@@ -220,18 +225,18 @@ TEST_F(ShardedTest, PeersCopyWithoutTheHost) {
   Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
   std::shared_ptr<FakeWorker> second = MoveBetween();
   EXPECT_EQ(second->num_peer_copies(), 1);
-  const auto devices = engine_->ListDevices();
+  const auto devices = engine_->devices().List();
   ASSERT_EQ(devices[1].links_size(), 1);
   EXPECT_EQ(devices[1].links(0).device(), devices[0].name());
   EXPECT_EQ(devices[1].links(0).path(), v1::DeviceLink::PATH_PEER);
 }
 
-TEST_F(ShardedTest, OthersGoThroughTheHost) {
+TEST_F(ShardedTest, DevicesWithoutPeerAccessCopyThroughTheHost) {
   Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/false);
   EXPECT_EQ(MoveBetween()->num_peer_copies(), 0);
 }
 
-TEST_F(ShardedTest, ALinkThatFailsIsToldAndLeft) {
+TEST_F(ShardedTest, FailedLinkIsReportedAndAvoided) {
   Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
   std::shared_ptr<FakeWorker> second = MoveBetween(/*break_peers=*/true);
   const int tried = second->num_peer_copies();
@@ -240,13 +245,13 @@ TEST_F(ShardedTest, ALinkThatFailsIsToldAndLeft) {
     absl::MutexLock lock(&mutex_);
     EXPECT_THAT(log_, HasSubstr("through the host from now on"));
   }
-  // Back, and there again.
+  // Back, and to the peer again.
   ASSERT_TRUE((*Submit(Move(3, 4, "devices/cuda:0")))->Wait(Soon()).ok());
   ASSERT_TRUE((*Submit(Move(4, 5, "devices/cuda:1")))->Wait(Soon()).ok());
   EXPECT_EQ(second->num_peer_copies(), tried);
 }
 
-// The first copy tells that the arena can be read; from then on there is none.
+// The first copy shows that the arena can be read; later reads need none.
 TEST_F(ShardedTest, PartialResultsAreReadOnThePeer) {
   Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
   PutSplit(1, {8}, "cuda");
@@ -265,7 +270,7 @@ TEST_F(ShardedTest, PartialResultsAreReadOnThePeer) {
   EXPECT_EQ(first->num_copies(), copies);
 }
 
-TEST_F(ShardedTest, PartialResultsInHostMemoryAreReadThereAtOnce) {
+TEST_F(ShardedTest, PartialResultsInHostMemoryAreReadInPlace) {
   Start({HostDevice(0), HostDevice(1)}, /*linked=*/false);
   PutSplit(1, {8}, "cpu");
   Reduce(1, 2);
@@ -287,9 +292,9 @@ TEST_F(ShardedTest, LargePartialResultsAreMoved) {
   EXPECT_TRUE(ReadsPeer(Combines(*first)[3], *first));
 }
 
-TEST_F(ShardedTest, PartialResultsGoThroughTheHostWhereTheLinkFails) {
+TEST_F(ShardedTest, PartialResultsUseTheHostAfterLinkFailure) {
   Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
-  MoveBetween();  // so that there are workers
+  MoveBetween();  // so that workers exist
   for (int i = 1; i <= broker_->num_workers(); ++i) broker_->WaitForWorker(i)->BreakPeers();
   PutSplit(10, {8}, "cuda");
   Reduce(10, 11);
@@ -301,9 +306,9 @@ TEST_F(ShardedTest, PartialResultsGoThroughTheHostWhereTheLinkFails) {
   EXPECT_THAT(log_, HasSubstr("through the host from now on"));
 }
 
-// What reads in place is ready, and waits for its packet, as its worker dies: the next one knows
-// nothing of the peer's arena.
-TEST_F(ShardedTest, ANewWorkerCopiesOnceMore) {
+// A task that reads in place is ready and waits for its packet when its worker dies. The next
+// worker has not mapped the peer's arena.
+TEST_F(ShardedTest, NewWorkerCopiesAgain) {
   Start({StagedDevice(0), StagedDevice(1)}, /*linked=*/true);
   PutSplit(1, {8}, "cuda");
   auto header = HeaderOf(2, 4);
@@ -319,7 +324,7 @@ TEST_F(ShardedTest, ANewWorkerCopiesOnceMore) {
   ASSERT_TRUE(sum.ok()) << sum.status();
   AWAIT(first->EndNext());
   // So many that what is ready waits for an answer.
-  std::vector<std::shared_ptr<Ticket>> others;
+  std::vector<std::shared_ptr<OperationHandle>> others;
   for (uint64_t i = 0; i < 8; ++i) others.push_back(*Submit(Negative(2, 10 + i, "devices/cuda:0")));
   AWAIT(first->num_held() >= 8);
   AWAIT(second->EndNext());
@@ -336,12 +341,12 @@ TEST_F(ShardedTest, ANewWorkerCopiesOnceMore) {
   EXPECT_FALSE(ReadsPeer(Combines(*next)[0], *next));
 }
 
-// The second device is so small that one array takes all of it.
+// The second device is so small that one array fills it.
 class SmallDeviceTest : public ShardedTest {
  protected:
   static constexpr int64_t kSmall = 4 << 20;
 
-  // A first reduction has proved the way, and the first device's worker is held.
+  // A first reduction has proved the link; the first device's worker is held.
   void SetUp() override {
     EngineOptions options;
     options.device_memory_share = 1;
@@ -359,30 +364,30 @@ class SmallDeviceTest : public ShardedTest {
     header.set_device("devices/cuda:1");
     return Put(header, std::string(kSmall, 'y')).status();
   }
-  void EndAllOfFirst(Ticket& ticket) {
+  void EndAllOfFirst(OperationHandle& ticket) {
     while (!ticket.Wait(Now() + absl::Milliseconds(1)).ok()) first_->EndNext();
   }
 
   std::shared_ptr<FakeWorker> first_;
 };
 
-TEST_F(SmallDeviceTest, APartialResultThatIsReadStays) {
+TEST_F(SmallDeviceTest, PartialResultInUseStays) {
   auto largest = Submit(Largest(1, 3));
   ASSERT_TRUE(largest.ok()) << largest.status();
   AWAIT(first_->num_held() >= 2);
   EXPECT_TRUE(ReadsPeer(Combines(*first_)[1], *first_));
   EXPECT_EQ(FillSecond(4).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(engine_->DeleteArray(kTenant, "sessions/s/arrays/4").ok());  // it could go on
+  EXPECT_TRUE(engine_->arrays().Delete(kTenant, "sessions/s/arrays/4").ok());  // it could continue
   EndAllOfFirst(**largest);
   EXPECT_TRUE(FillSecond(5).ok());
 }
 
-// It comes from where it has gone.
-TEST_F(SmallDeviceTest, APartialResultThatWasSpilledIsMoved) {
+// It is read from where it was spilled to.
+TEST_F(SmallDeviceTest, SpilledPartialResultIsMoved) {
   auto header = HeaderOf(3, 4);
   header.set_device("devices/cuda:0");
   ASSERT_TRUE(Put(header, "abcd").ok());
-  // So many that the first partial result waits for an answer.
+  // Enough tasks that the first partial result waits for a reply.
   for (uint64_t i = 0; i < 8; ++i) ASSERT_TRUE(Submit(Negative(3, 10 + i, "devices/cuda:0")).ok());
   AWAIT(first_->num_held() >= 8);
   std::shared_ptr<FakeWorker> second = WorkerThatReduced(StagedDevice(1));
@@ -420,8 +425,8 @@ TEST_F(ShardedTest, EachPartGoesToItsDevice) {
   }
 }
 
-// What a quota leaves no room for is refused before any of it is sent.
-TEST_F(ShardedTest, AllPartsAreAcceptedOrNone) {
+// Parts over quota are refused before any of them is sent.
+TEST_F(ShardedTest, PartsAreAcceptedAtomically) {
   EngineOptions options;
   options.max_queued_tasks = 3;
   Start({HostDevice(0), HostDevice(1)}, /*linked=*/false, options, /*hold=*/true);
@@ -448,7 +453,7 @@ TEST_F(ShardedTest, AllPartsAreAcceptedOrNone) {
   ASSERT_TRUE((*blocking)->Wait(Soon()).ok());
 }
 
-TEST_F(ShardedTest, APartsDeviceThatIsIllIsNamed) {
+TEST_F(ShardedTest, UnhealthyDeviceOfAPartIsNamed) {
   EngineOptions options;
   options.start_patience = absl::Milliseconds(200);
   Start({HostDevice(0), HostDevice(1)}, /*linked=*/false, options);
@@ -461,7 +466,8 @@ TEST_F(ShardedTest, APartsDeviceThatIsIllIsNamed) {
   absl::Status status = ticket.ok() ? (*ticket)->Wait(Soon()) : ticket.status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("devices/cpu:1"));
-  EXPECT_EQ(engine_->GetArray(kTenant, "sessions/s/arrays/2")->state(), v1::Array::STATE_FAILED);
+  EXPECT_EQ(engine_->arrays().Get(kTenant, "sessions/s/arrays/2")->state(),
+            v1::Array::STATE_FAILED);
   EXPECT_EQ(Fetch(1), "abcdefgh");
 }
 

@@ -1,5 +1,5 @@
-// A disk that is really full, or whose writes fail, where idle arrays go: on a file system of four
-// MiB that only this process sees.
+// Spill to a disk that is full, or whose writes fail: a file system of four MiB that only this
+// process sees.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -23,6 +23,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "server/store/spill_file.h"
 #include "tests/support/await.h"
 #include "tests/support/descriptors.h"
@@ -43,7 +47,7 @@ constexpr int64_t kQuarter = kMiB / 4;
 constexpr char kSession[] = "sessions/s";
 const TenantId kTenant{"default"};
 
-// In a mount namespace of its own; of a user namespace too, where that alone is not allowed.
+// Enters its own mount namespace, with a user namespace where the former alone is forbidden.
 bool MountTmpfs(const std::string& folder, const char* options) {
   if (unshare(CLONE_NEWNS) != 0) {
     uid_t user = getuid();
@@ -88,11 +92,11 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     engine_ = Engine::Create(options, broker_.get());
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    ASSERT_TRUE(engine_->CreateSession(kTenant, request).ok());
+    ASSERT_TRUE(engine_->sessions().Create(kTenant, request).ok());
   }
   void TearDown() override {
     if (engine_ == nullptr) return;
-    ASSERT_TRUE(engine_->DeleteSession(kTenant, kSession).ok());
+    ASSERT_TRUE(engine_->sessions().Delete(kTenant, kSession).ok());
     EXPECT_TRUE(Eventually([&] { return FreeBytes() + FillerBytes() >= 4 * kMiB - (64 << 10); }))
         << "of the disk's room some stays taken";
     broker_->Shutdown();
@@ -110,7 +114,7 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     return statvfs(disk_.c_str(), &info) == 0 ? static_cast<int64_t>(info.f_bsize * info.f_bavail)
                                               : -1;
   }
-  // Something else takes all of the disk but this much.
+  // Fills the disk except for this many bytes.
   static void Fill(int64_t all_but) {
     UniqueFd fd(open(Filler().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     ASSERT_EQ(posix_fallocate(fd.get(), 0, FreeBytes() - all_but), 0);
@@ -133,12 +137,12 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
     header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
     header.mutable_spec()->add_shape(size);
     header.mutable_range()->set_end(size);
-    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(Content(handle, size));
     return written.ok() ? (*upload)->Finish().status() : written;
   }
-  // As many as there is room for; the first that there is none for is gone again.
+  // Creates as many arrays as fit; the first that does not fit is deleted again.
   uint64_t PutAll(uint64_t first, absl::Status* full) {
     for (uint64_t handle = first;; ++handle) {
       *full = Put(handle);
@@ -150,21 +154,22 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
   void Release(uint64_t handle) {
     v1::Release release;
     release.add_handles(handle);
-    ASSERT_TRUE(engine_->Release(kTenant, kSession, release).ok());
+    ASSERT_TRUE(engine_->operations().Release(kTenant, kSession, release).ok());
   }
   absl::Status Negate(uint64_t in, uint64_t out) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("invert");
     operation.mutable_ufunc()->add_inputs()->set_handle(in);
     operation.add_outputs()->set_handle(out);
-    auto ticket = engine_->Submit(kTenant, kSession, operation, SteadyTime::InfiniteFuture());
+    auto ticket =
+        engine_->operations().Submit(kTenant, kSession, operation, SteadyTime::InfiniteFuture());
     return ticket.ok() ? (*ticket)->Wait(Soon()) : ticket.status();
   }
   void ExpectWhole(uint64_t begin, uint64_t end) {
     for (uint64_t handle = begin; handle < end; ++handle) {
       v1::FetchArrayRequest request;
       request.set_name(absl::StrCat(kSession, "/arrays/", handle));
-      auto download = engine_->BeginDownload(kTenant, request, Soon());
+      auto download = engine_->arrays().BeginDownload(kTenant, request, Soon());
       ASSERT_TRUE(download.ok()) << handle << ": " << download.status();
       std::string bytes;
       for (bool more = true; more;) {
@@ -210,17 +215,17 @@ class SpillDiskTest : public ::testing::TestWithParam<const char*> {
   std::vector<std::string> log_;
 };
 
-TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
+TEST_P(SpillDiskTest, FullDiskFailsPromptlyAndKeepsArrays) {
   Fill(/*all_but=*/kMiB);
   absl::Status full;
   uint64_t end = PutAll(1, &full);
   ExpectFull(full);
   EXPECT_GE(end - 1, 8u + 3u) << "the device, host memory, and what the disk had left";
   EXPECT_LE(end - 1, 8u + 4u);
-  SpillSample before = engine_->SampleSpill();
+  SpillSample before = engine_->devices().SampleSpill();
   int64_t descriptors = NumDescriptors(), free = FreeBytes();
   SteadyTime start = Now();
-  // What could lie in a file alone, too.
+  // Also an array that could only lie in a file.
   ExpectFull(Put(900, 5 * kMiB / 2));
   Release(900);
   constexpr int kTries = 10;
@@ -234,8 +239,8 @@ TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
   EXPECT_EQ(NumLines("cannot leave for the disk"), 1);
   EXPECT_EQ(NumDescriptors(), descriptors);
   EXPECT_EQ(FreeBytes(), free);
-  EXPECT_EQ(engine_->SampleSpill().disk_arena_bytes, before.disk_arena_bytes);
-  EXPECT_EQ(engine_->SampleSpill().disk_bytes, before.disk_bytes);
+  EXPECT_EQ(engine_->devices().SampleSpill().disk_arena_bytes, before.disk_arena_bytes);
+  EXPECT_EQ(engine_->devices().SampleSpill().disk_bytes, before.disk_bytes);
   ExpectWhole(1, end);
 
   fs::remove(Filler());
@@ -250,15 +255,15 @@ TEST_P(SpillDiskTest, AFullDiskIsAnErrorThatComesSoonAndHarmsNothing) {
   ExpectWhole(1, last);
 }
 
-// After the room was reserved. `spoil` makes writes to the file of this descriptor fail, `mend`
-// ends that.
+// After the reservation, `spoil` makes writes to the file of this descriptor fail; `mend` undoes
+// that.
 void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
                                       const std::function<void(int)>& mend) {
-  constexpr uint64_t kEnd = 10;  // the last before it lies in a file, which has room for more
+  constexpr uint64_t kEnd = 10;  // the last one before it lies in a file, which has room for more
   for (uint64_t handle = 1; handle < kEnd; ++handle) ASSERT_TRUE(Put(handle).ok());
   ASSERT_EQ(SpillFiles().size(), 1u);
   int file = SpillFiles()[0];
-  ASSERT_EQ(engine_->SampleSpill().disk_bytes, kQuarter);
+  ASSERT_EQ(engine_->devices().SampleSpill().disk_bytes, kQuarter);
   spoil(file);
   int64_t descriptors = NumDescriptors();
   SteadyTime start = Now();
@@ -271,7 +276,7 @@ void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
   EXPECT_LT(Now() - start, absl::Seconds(5));
   EXPECT_EQ(NumLines("cannot leave for the disk"), 1);
   EXPECT_EQ(NumDescriptors(), descriptors);
-  EXPECT_EQ(engine_->SampleSpill().disk_bytes, kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().disk_bytes, kQuarter);
   mend(file);
   ExpectWhole(1, kEnd);
   ASSERT_TRUE(Eventually([&] {
@@ -279,14 +284,14 @@ void SpillDiskTest::TestFailingWrites(const std::function<void(int)>& spoil,
     if (!status.ok()) Release(kEnd);
     return status.ok();
   }));
-  EXPECT_EQ(engine_->SampleSpill().disk_bytes, 2 * kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().disk_bytes, 2 * kQuarter);
   ExpectWhole(1, kEnd + 1);
 }
 
-TEST_P(SpillDiskTest, RoomThatWasReservedAndIsGoneHarmsNothing) {
+TEST_P(SpillDiskTest, LostReservationKeepsArrays) {
   auto spoil = [](int file) {
     auto size = static_cast<off_t>(fs::file_size(absl::StrCat("/proc/self/fd/", file)));
-    // Behind the one array that is there.
+    // After the one array that exists.
     ASSERT_EQ(
         fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kQuarter, size - kQuarter), 0);
     Fill(/*all_but=*/0);
@@ -294,7 +299,7 @@ TEST_P(SpillDiskTest, RoomThatWasReservedAndIsGoneHarmsNothing) {
   TestFailingWrites(spoil, [](int) { fs::remove(Filler()); });
 }
 
-TEST_P(SpillDiskTest, AFileThatCannotBeWrittenToHarmsNothing) {
+TEST_P(SpillDiskTest, UnwritableFileKeepsArrays) {
   UniqueFd saved;
   auto spoil = [&](int file) {
     saved = UniqueFd(dup(file));

@@ -1,5 +1,5 @@
-// A device that is full: who leaves it, where to, that it comes back whole, and what is left when
-// nothing can leave.
+// A full device: victims, their destination, restored contents, and the errors when nothing can be
+// evicted.
 #include <unistd.h>
 
 #include <atomic>
@@ -19,6 +19,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/array_service.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "server/store/spill_file.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
@@ -69,7 +73,7 @@ class SpillTest : public ::testing::Test {
     for (const TenantId& tenant : {kTenant, kOther}) {
       v1::CreateSessionRequest request;
       request.set_session_id(tenant.value);
-      ASSERT_TRUE(engine_->CreateSession(tenant, request).ok());
+      ASSERT_TRUE(engine_->sessions().Create(tenant, request).ok());
     }
   }
   void TearDown() override {
@@ -108,7 +112,7 @@ class SpillTest : public ::testing::Test {
     header.mutable_range()->set_end(begin + static_cast<int64_t>(bytes.size()));
     header.set_overwrite(overwrite);
     header.set_device(device);
-    auto upload = engine_->BeginUpload(tenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(tenant, header, Soon());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(bytes);
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -120,7 +124,7 @@ class SpillTest : public ::testing::Test {
   absl::StatusOr<std::string> Fetch(uint64_t handle, const TenantId& tenant = kTenant) {
     v1::FetchArrayRequest request;
     request.set_name(Name(handle, tenant));
-    auto download = engine_->BeginDownload(tenant, request, Soon());
+    auto download = engine_->arrays().BeginDownload(tenant, request, Soon());
     if (!download.ok()) return download.status();
     std::string bytes;
     while (true) {
@@ -135,7 +139,7 @@ class SpillTest : public ::testing::Test {
     ASSERT_TRUE(bytes.ok()) << handle << ": " << bytes.status();
     EXPECT_TRUE(*bytes == Content(handle, size)) << handle;
   }
-  // An n x n matrix of float32, and its inverse: a worker takes two more such matrices.
+  // An n x n matrix of float32 and its inverse: a worker needs two more such matrices.
   absl::Status PutMatrix(uint64_t handle, int64_t n) {
     v1::PutArrayRequest::Header header;
     header.set_parent(Session(kTenant));
@@ -144,7 +148,7 @@ class SpillTest : public ::testing::Test {
     header.mutable_spec()->add_shape(n);
     header.mutable_spec()->add_shape(n);
     header.mutable_range()->set_end(n * n * 4);
-    auto upload = engine_->BeginUpload(kTenant, header, Soon());
+    auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
     if (!upload.ok()) return upload.status();
     absl::Status written = (*upload)->Write(Content(handle, n * n * 4));
     return written.ok() ? (*upload)->Finish().status() : written;
@@ -157,10 +161,10 @@ class SpillTest : public ::testing::Test {
     return operation;
   }
   bool OnDevice(uint64_t handle, const TenantId& tenant = kTenant) {
-    auto array = engine_->GetArray(tenant, Name(handle, tenant));
+    auto array = engine_->arrays().Get(tenant, Name(handle, tenant));
     return array.ok() && array->devices_size() > 0;
   }
-  // A task that reads one array and makes one.
+  // A task that reads one array and creates one.
   static v1::Operation Negate(uint64_t in, uint64_t out, const std::string& device = "") {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("invert");
@@ -169,8 +173,10 @@ class SpillTest : public ::testing::Test {
     operation.set_device(device);
     return operation;
   }
-  std::shared_ptr<Ticket> Submit(const v1::Operation& operation, const TenantId& tenant = kTenant) {
-    auto ticket = engine_->Submit(tenant, Session(tenant), operation, SteadyTime::InfiniteFuture());
+  std::shared_ptr<OperationHandle> Submit(const v1::Operation& operation,
+                                          const TenantId& tenant = kTenant) {
+    auto ticket = engine_->operations().Submit(tenant, Session(tenant), operation,
+                                               SteadyTime::InfiniteFuture());
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return ticket.ok() ? *ticket : nullptr;
   }
@@ -181,7 +187,7 @@ class SpillTest : public ::testing::Test {
   void Release(uint64_t handle, const TenantId& tenant = kTenant) {
     v1::Release release;
     release.add_handles(handle);
-    ASSERT_TRUE(engine_->Release(tenant, Session(tenant), release).ok());
+    ASSERT_TRUE(engine_->operations().Release(tenant, Session(tenant), release).ok());
   }
 
   std::unique_ptr<FakeBroker> broker_;
@@ -195,33 +201,33 @@ wire::DeviceDescription Device(const std::string& kind, int64_t bytes) {
 
 class SpillKindTest : public SpillTest, public ::testing::WithParamInterface<const char*> {};
 
-TEST_P(SpillKindTest, TheLeastRecentlyUsedLeaveAndAllStayWhole) {
+TEST_P(SpillKindTest, LeastRecentlyUsedArraysAreEvicted) {
   Start({Device(GetParam(), kMiB)}, {});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
-  EXPECT_EQ(engine_->SampleSpill().memory_bytes, 0);
+  EXPECT_EQ(engine_->devices().SampleSpill().memory_bytes, 0);
   ExpectWhole(1);
   ASSERT_TRUE(Run(Negate(2, 9)).ok());  // needs a quarter more
   EXPECT_TRUE(OnDevice(1) && OnDevice(2) && OnDevice(4) && OnDevice(9));
   EXPECT_FALSE(OnDevice(3));
-  EXPECT_EQ(engine_->SampleSpill().memory_bytes, kQuarter);
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().memory_bytes, kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, kQuarter);
   ASSERT_TRUE(Put(5).ok());
   EXPECT_FALSE(OnDevice(4));
   EXPECT_TRUE(OnDevice(1));
   for (uint64_t i = 1; i <= 5; ++i) ExpectWhole(i);
 }
 
-// However many are there, finding who leaves looks at about as many as leave.
-TEST_P(SpillKindTest, WhoLeavesIsFoundWithoutLookingAtAll) {
+// The search visits about as many arrays as it evicts, however many exist.
+TEST_P(SpillKindTest, VictimSearchIsProportionalToVictims) {
   constexpr int64_t kSize = 2 * kMiB / 512;
   Start({Device(GetParam(), 2 * kMiB)}, {});
   for (uint64_t i = 1; i <= 512; ++i) ASSERT_TRUE(Put(i, kSize).ok());
-  ASSERT_EQ(engine_->SampleSpill().spilled_bytes, 0);
-  // Those that were put first are used again.
+  ASSERT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
+  // Uses the first arrays again.
   for (uint64_t i = 1; i <= 64; ++i) ExpectWhole(i, kSize);
   constexpr uint64_t kMore = 1000;
   for (uint64_t i = 513; i <= 512 + kMore; ++i) ASSERT_TRUE(Put(i, kSize).ok());
-  SpillSample sample = engine_->SampleSpill();
+  SpillSample sample = engine_->devices().SampleSpill();
   int64_t left = sample.spilled_bytes / kSize;
   EXPECT_GE(left, static_cast<int64_t>(kMore));
   EXPECT_LE(sample.looked_at, 3 * left + 100) << left;
@@ -229,26 +235,26 @@ TEST_P(SpillKindTest, WhoLeavesIsFoundWithoutLookingAtAll) {
               static_cast<long long>(sample.looked_at));
 }
 
-TEST_P(SpillKindTest, ATaskBringsItsInputBack) {
+TEST_P(SpillKindTest, TaskRestoresItsInput) {
   Start({Device(GetParam(), kMiB)}, {});
   for (uint64_t i = 1; i <= 6; ++i) ASSERT_TRUE(Put(i).ok());
   ASSERT_FALSE(OnDevice(1));
   ASSERT_TRUE(Run(Negate(1, 10)).ok());
   EXPECT_TRUE(OnDevice(1));
-  EXPECT_EQ(engine_->SampleSpill().returned_bytes, kQuarter);
-  // What comes back leaves its copy there: the next time it goes for nothing.
-  int64_t spilled = engine_->SampleSpill().spilled_bytes;
+  EXPECT_EQ(engine_->devices().SampleSpill().returned_bytes, kQuarter);
+  // A restored array leaves its copy in place: the next eviction copies nothing.
+  int64_t spilled = engine_->devices().SampleSpill().spilled_bytes;
   for (uint64_t i = 1; i <= 6; ++i) ExpectWhole(i);
   for (uint64_t i : {2, 3, 4}) ASSERT_TRUE(Run(Negate(i, 10 + i)).ok());
-  EXPECT_GT(engine_->SampleSpill().dropped_bytes, 0);
-  EXPECT_GE(engine_->SampleSpill().spilled_bytes, spilled);
+  EXPECT_GT(engine_->devices().SampleSpill().dropped_bytes, 0);
+  EXPECT_GE(engine_->devices().SampleSpill().spilled_bytes, spilled);
   for (uint64_t i = 1; i <= 6; ++i) ExpectWhole(i);
 }
 
-TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
+TEST_P(SpillKindTest, FullMemorySpillsToFilesThenFails) {
   Start({Device(GetParam(), kMiB)}, {.memory = kMiB, .disk = 2 * kMiB});
   for (uint64_t i = 1; i <= 16; ++i) ASSERT_TRUE(Put(i).ok()) << i;
-  SpillSample sample = engine_->SampleSpill();
+  SpillSample sample = engine_->devices().SampleSpill();
   EXPECT_EQ(sample.memory_bytes, kMiB);
   EXPECT_EQ(sample.disk_bytes, 2 * kMiB);
   EXPECT_LE(sample.memory_arena_bytes, kMiB);
@@ -258,32 +264,32 @@ TEST_P(SpillKindTest, FilesTakeWhatMemoryHasNoRoomForAndThenItIsAnError) {
   EXPECT_EQ(ReasonOf(full), v1::ERROR_REASON_DEVICE_MEMORY);
   EXPECT_TRUE(HasRetryDelay(full));
   for (uint64_t i = 1; i <= 16; ++i) ExpectWhole(i);
-  // Room for one is made by the end of any.
+  // The end of any array makes room for one.
   Release(3);
   uint64_t next = 18;
   ASSERT_TRUE(Eventually([&] { return Put(next++).ok(); }));
   ExpectWhole(next - 1);
 }
 
-// A quarter for the matrix, one for its inverse, and half of the device to work in.
-TEST_P(SpillKindTest, ArraysLeaveForWorkMemory) {
+// A quarter for the matrix, one for its inverse, and half of the device for work memory.
+TEST_P(SpillKindTest, ArraysAreEvictedForWorkMemory) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 256).ok());
   for (uint64_t i = 2; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
-  ASSERT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+  ASSERT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
   const absl::Status ran = Run(Inverse(1, 9));
   ASSERT_TRUE(ran.ok()) << ran;
   EXPECT_TRUE(OnDevice(1) && OnDevice(9));
   for (uint64_t i = 2; i <= 4; ++i) EXPECT_FALSE(OnDevice(i)) << i;
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 3 * kQuarter);
-  // With the task's end that half is free for others.
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 3 * kQuarter);
+  // That half is free for others once the task ends.
   for (uint64_t i = 5; i <= 6; ++i) ASSERT_TRUE(Put(i).ok());
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 3 * kQuarter);
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 3 * kQuarter);
   EXPECT_TRUE(OnDevice(1) && OnDevice(5) && OnDevice(6) && OnDevice(9));
   for (uint64_t i = 2; i <= 6; ++i) ExpectWhole(i);
 }
 
-TEST_P(SpillKindTest, WorkMemoryMustFitTheDeviceToo) {
+TEST_P(SpillKindTest, WorkMemoryMustFitTheDevice) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(PutMatrix(1, 300).ok());  // 360,000 bytes
   ASSERT_TRUE(Put(2).ok());
@@ -300,7 +306,7 @@ TEST_P(SpillKindTest, WorkMemoryMustFitTheDeviceToo) {
 TEST_P(SpillKindTest, WorkMemoryOfARunningTaskIsNotShared) {
   Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
   ASSERT_TRUE(PutMatrix(1, 256).ok());
-  auto running = Submit(Inverse(1, 2));  // all of the device
+  auto running = Submit(Inverse(1, 2));  // the whole device
   auto worker = broker_->WaitForWorker(1);
   ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
   const absl::Status full = Put(3);
@@ -314,7 +320,7 @@ TEST_P(SpillKindTest, WorkMemoryOfARunningTaskIsNotShared) {
   EXPECT_TRUE(Eventually([&] { return Put(3).ok(); }));
 }
 
-TEST_P(SpillKindTest, WithNowhereToGoItIsAnError) {
+TEST_P(SpillKindTest, NoSpillSpaceIsAnError) {
   Start({Device(GetParam(), kMiB)}, {.memory = 0});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i).ok());
   absl::Status full = Put(5);
@@ -322,42 +328,42 @@ TEST_P(SpillKindTest, WithNowhereToGoItIsAnError) {
   for (uint64_t i = 1; i <= 4; ++i) ExpectWhole(i);
 }
 
-TEST_P(SpillKindTest, EverythingReturnsToZero) {
+TEST_P(SpillKindTest, AllUsageReturnsToZero) {
   Start({Device(GetParam(), kMiB)}, {.memory = kMiB, .disk = 4 * kMiB});
   for (uint64_t i = 1; i <= 20; ++i) ASSERT_TRUE(Put(i).ok());
   ASSERT_TRUE(Run(Negate(1, 21)).ok());
   for (const TenantId& tenant : {kTenant, kOther})
-    ASSERT_TRUE(engine_->DeleteSession(tenant, Session(tenant)).ok());
+    ASSERT_TRUE(engine_->sessions().Delete(tenant, Session(tenant)).ok());
   auto zero = [&] {
-    SpillSample spill = engine_->SampleSpill();
-    v1::DeviceSample device = engine_->SampleDevices()[0];
+    SpillSample spill = engine_->devices().SampleSpill();
+    v1::DeviceSample device = engine_->devices().Sample()[0];
     return spill.memory_bytes == 0 && spill.disk_bytes == 0 && spill.memory_arena_bytes == 0 &&
            spill.disk_arena_bytes == 0 && device.array_bytes() == 0 && device.arena_bytes() == 0;
   };
   EXPECT_TRUE(Eventually(zero));
 }
 
-// More than the device has is asked for at once; each task has all it needs in its turn.
-TEST_P(SpillKindTest, ManyQueuedTasksOfMoreThanTheDeviceAllEnd) {
+// The tasks need more than the device; each gets all it needs in its turn.
+TEST_P(SpillKindTest, QueuedTasksLargerThanDeviceAllEnd) {
   Start({Device(GetParam(), kMiB)}, {});
   constexpr uint64_t kCount = 24;
   for (uint64_t i = 1; i <= kCount; ++i) ASSERT_TRUE(Put(i).ok());
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 1; i <= kCount; ++i) tickets.push_back(Submit(Negate(i, 100 + i)));
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
   for (uint64_t i = 1; i <= kCount; ++i) ExpectWhole(i);
 }
 
-// A fifth each for two inputs, which have to come back, and for a result: with a part of what it
-// needs each would wait for the other. Many times, so that they meet at every moment.
-TEST_P(SpillKindTest, TwoTasksOfThreeFifthsEachBothEnd) {
+// A fifth each for two inputs, which must be restored, and for a result. Holding only a part, each
+// task would wait for the other. Repeated for different interleavings.
+TEST_P(SpillKindTest, TwoTasksOfThreeFifthsOfTheDeviceEnd) {
   Start({Device(GetParam(), kMiB)}, {});
   constexpr int64_t kPart = kMiB / 5 / 4096 * 4096;
   constexpr uint64_t kPairs = 30;
   for (const TenantId& tenant : {kTenant, kOther}) {
     for (uint64_t i = 1; i <= 2 * kPairs; ++i) ASSERT_TRUE(Put(i, kPart, tenant).ok());
   }
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 1; i <= kPairs; ++i) {
     for (const TenantId& tenant : {kTenant, kOther}) {
       v1::Operation operation;
@@ -374,10 +380,10 @@ TEST_P(SpillKindTest, TwoTasksOfThreeFifthsEachBothEnd) {
   }
 }
 
-TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
+TEST_P(SpillKindTest, ArraysOfRunningTasksStay) {
   Start({Device(GetParam(), kMiB)}, {.patience = absl::Milliseconds(300)}, /*hold=*/true);
   ASSERT_TRUE(Put(1, kMiB / 2).ok());
-  auto running = Submit(Negate(1, 2));  // all of the device
+  auto running = Submit(Negate(1, 2));  // the whole device
   auto worker = broker_->WaitForWorker(1);
   ASSERT_TRUE(Eventually([&] { return worker->num_held() == 1; }));
   absl::Status full = Put(3);  // after a while, in which the other might have ended
@@ -394,14 +400,14 @@ TEST_P(SpillKindTest, WhatARunningTaskUsesStays) {
   EXPECT_TRUE(waiting->Wait(Soon()).ok());
 }
 
-// The first bytes have been copied by then, with what they were.
-TEST_P(SpillKindTest, WhatIsWrittenWhileItLeavesIsNotLost) {
+// The first bytes have been copied by then, with their old values.
+TEST_P(SpillKindTest, WriteDuringEvictionIsKept) {
   constexpr int64_t kSize = 48 * kMiB;
   Start({Device(GetParam(), 2 * kSize)}, {.memory = 8 * kSize});
   ASSERT_TRUE(Put(1, kSize).ok());
   ASSERT_TRUE(Put(2, kSize).ok());
   std::thread other([&] { EXPECT_TRUE(Put(3, kSize).ok()); });
-  bool leaving = Eventually([&] { return engine_->SampleSpill().memory_bytes > 0; });
+  bool leaving = Eventually([&] { return engine_->devices().SampleSpill().memory_bytes > 0; });
   absl::SleepFor(absl::Milliseconds(3));
   EXPECT_TRUE(Write(1, kSize, "hello", 0, true, kTenant, "").ok());
   other.join();
@@ -414,11 +420,11 @@ TEST_P(SpillKindTest, WhatIsWrittenWhileItLeavesIsNotLost) {
   ExpectWhole(3, kSize);
 }
 
-TEST_P(SpillKindTest, WhatFitsInNoWayIsAnErrorAndMovesNothing) {
+TEST_P(SpillKindTest, OversizedTaskFailsWithoutEviction) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(Put(1, kMiB * 3 / 4).ok());
   ASSERT_TRUE(Put(2).ok());
-  // A product of views, which is not computed in pieces, with a result of more than a half.
+  // A product of views, which does not run in pieces, with a result of more than a half.
   auto view = [&](uint64_t handle, bool transposed) {
     v1::Operation operation;
     operation.mutable_view()->mutable_input()->set_handle(1);
@@ -439,10 +445,10 @@ TEST_P(SpillKindTest, WhatFitsInNoWayIsAnErrorAndMovesNothing) {
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
   EXPECT_FALSE(HasRetryDelay(status)) << "it never fits";
   EXPECT_TRUE(OnDevice(1) && OnDevice(2));
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 0);
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
 }
 
-TEST_P(SpillKindTest, AnotherTenantsIdleArraysLeaveAndStayWhole) {
+TEST_P(SpillKindTest, IdleArraysOfOtherTenantAreEvictedIntact) {
   Start({Device(GetParam(), kMiB)}, {.memory = kMiB / 2, .disk = 8 * kMiB});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i, kQuarter, kOther).ok());
   for (uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(Put(i).ok());
@@ -453,9 +459,9 @@ TEST_P(SpillKindTest, AnotherTenantsIdleArraysLeaveAndStayWhole) {
   for (uint64_t i = 1; i <= 8; ++i) ExpectWhole(i);
 }
 
-// Arrays of all sizes, put, replaced in parts, computed on, fetched and dropped by several at once,
-// on a device that has room for a fraction.
-TEST_P(SpillKindTest, NothingIsMixedUpUnderLoad) {
+// Several threads upload, partly overwrite, compute on, fetch and delete arrays of all sizes. The
+// device holds only a fraction of them.
+TEST_P(SpillKindTest, ArraysStayDistinctUnderLoad) {
   Start({Device(GetParam(), 2 * kMiB)}, {.memory = 2 * kMiB, .disk = 64 * kMiB});
   constexpr int kThreads = 4, kRounds = 150;
   std::vector<std::thread> threads;
@@ -514,14 +520,14 @@ TEST_P(SpillKindTest, NothingIsMixedUpUnderLoad) {
     });
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_GT(engine_->SampleSpill().spilled_bytes, 4 * kMiB) << "it was tight";
+  EXPECT_GT(engine_->devices().SampleSpill().spilled_bytes, 4 * kMiB) << "it was tight";
   EXPECT_LT(num_full, kThreads * kRounds / 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SpillKindTest, ::testing::Values("cpu", "cuda"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Which came with the request, so that it has to go to the device.
+// The data came with the request, so that it must be copied to the device.
 v1::Operation NegateInline(int64_t size, uint64_t out, const std::string& device) {
   v1::Operation operation;
   operation.mutable_ufunc()->set_function("invert");
@@ -534,13 +540,12 @@ v1::Operation NegateInline(int64_t size, uint64_t out, const std::string& device
   return operation;
 }
 
-// Each gets one of the two blocks that it needs, and there is room for no third: who came later
-// must not take what the other has gathered, or each loses its block when the other asks for its
-// second, for ever.
-TEST_F(SpillTest, TwoTenantsWhoEachLackTwoBlocksDoNotTakeThemFromEachOther) {
+// Each task gets one of its two blocks, and no third fits. The later task must not take the block
+// of the other. Otherwise each loses its block when the other requests its second, for ever.
+TEST_F(SpillTest, TwoWaitingTasksDoNotEvictEachOther) {
   constexpr int64_t kBlock = kMiB * 3 / 8;
   Start({StagedDevice(0, kMiB)}, {}, /*hold=*/true);
-  // Until both wait, all of the device is used.
+  // All of the device is used until both wait.
   ASSERT_TRUE(Put(1, kMiB / 2, kOther).ok());
   auto running = Submit(Negate(1, 2), kOther);
   auto held = broker_->WaitForWorker(1);
@@ -563,9 +568,9 @@ TEST_F(SpillTest, TwoTenantsWhoEachLackTwoBlocksDoNotTakeThemFromEachOther) {
   EXPECT_TRUE(second->Wait(Soon()).ok()) << second->Wait(Soon());
 }
 
-// It had its memory, counting on a copy under way that turned out to be outdated. Meanwhile another
-// came to wait which needs the room of its result.
-TEST_F(SpillTest, WhoLostSomeOfItsMemoryLetsGoOfTheRestWhileItWaitsAgain) {
+// The task had its memory, based on a copy in flight that became outdated. Another task then waits
+// for the room of its result.
+TEST_F(SpillTest, TaskThatWaitsAgainReleasesItsMemory) {
   constexpr int64_t kBlock = kMiB * 3 / 8;
   const std::string device = "devices/cuda:0", other = "devices/cpu:0";
   Start({StagedDevice(0, kMiB), HostDevice(0)}, {});
@@ -591,20 +596,19 @@ TEST_F(SpillTest, WhoLostSomeOfItsMemoryLetsGoOfTheRestWhileItWaitsAgain) {
   EXPECT_TRUE(first->Wait(Soon()).ok()) << first->Wait(Soon());
 }
 
-// Nobody will read it any more, so nothing else would go as easily; but bytes are still on their
-// way to its block.
-TEST_P(SpillKindTest, AnUploadKeepsItsMemoryWhenItsArrayIsDeleted) {
+// A deleted array would be the first victim, but a copy to its block is in flight.
+TEST_P(SpillKindTest, UploadKeepsMemoryOfDeletedArray) {
   Start({Device(GetParam(), kMiB)}, {});
   v1::PutArrayRequest::Header header;
   header.set_parent(Session(kTenant));
   header.set_array_id("1");
   header.mutable_spec()->set_data_type(v1::DATA_TYPE_UINT8);
   header.mutable_spec()->add_shape(kMiB / 2);
-  auto upload = engine_->BeginUpload(kTenant, header, Soon());
+  auto upload = engine_->arrays().BeginUpload(kTenant, header, Soon());
   ASSERT_TRUE(upload.ok()) << upload.status();
   const std::string part(kMiB / 4, 'x');
   ASSERT_TRUE((*upload)->Write(part).ok());
-  ASSERT_TRUE(engine_->DeleteArray(kTenant, Name(1)).ok());
+  ASSERT_TRUE(engine_->arrays().Delete(kTenant, Name(1)).ok());
   ASSERT_TRUE(Put(2, kMiB / 2).ok());
   ASSERT_TRUE(Put(3, kMiB / 2).ok());
   EXPECT_FALSE(OnDevice(2));
@@ -617,7 +621,7 @@ TEST_P(SpillKindTest, AnUploadKeepsItsMemoryWhenItsArrayIsDeleted) {
   EXPECT_TRUE(OnDevice(3)) << "now it is the first to go";
 }
 
-TEST_F(SpillTest, ASecondCopyGoesBeforeAnOnlyOneIsMade) {
+TEST_F(SpillTest, SecondCopyIsEvictedBeforeOnlyCopy) {
   Start({HostDevice(0, kMiB), StagedDevice(0, kMiB)}, {});
   ASSERT_TRUE(Put(1, kQuarter, kTenant, "devices/cpu:0").ok());
   ASSERT_TRUE(Put(2, kQuarter, kTenant, "devices/cpu:0").ok());
@@ -625,20 +629,20 @@ TEST_F(SpillTest, ASecondCopyGoesBeforeAnOnlyOneIsMade) {
   ASSERT_TRUE(Put(4, kQuarter, kTenant, "devices/cpu:0").ok());
   ASSERT_TRUE(Put(5, kQuarter, kTenant, "devices/cpu:0").ok());
   ASSERT_TRUE(Put(6, kQuarter, kTenant, "devices/cpu:0").ok());
-  EXPECT_EQ(engine_->SampleSpill().spilled_bytes, 0);
-  EXPECT_EQ(engine_->SampleSpill().dropped_bytes, kQuarter);
-  auto array = engine_->GetArray(kTenant, Name(2));
+  EXPECT_EQ(engine_->devices().SampleSpill().spilled_bytes, 0);
+  EXPECT_EQ(engine_->devices().SampleSpill().dropped_bytes, kQuarter);
+  auto array = engine_->arrays().Get(kTenant, Name(2));
   ASSERT_TRUE(array.ok());
   EXPECT_THAT(array->devices(), ::testing::ElementsAre("devices/cuda:0"));
   EXPECT_TRUE(OnDevice(1));
   for (uint64_t i : {1, 2, 4, 5, 6}) ExpectWhole(i);
 }
 
-TEST_F(SpillTest, PartsOfWhatHasLeftAreOverwrittenWhereItIs) {
+TEST_F(SpillTest, PartialWriteChangesSpilledArrayInPlace) {
   Start({HostDevice(0, kMiB)}, {.memory = kMiB / 2, .disk = 4 * kMiB});
   for (uint64_t i = 1; i <= 8; ++i) ASSERT_TRUE(Put(i).ok());
-  ASSERT_EQ(engine_->SampleSpill().memory_bytes, kMiB / 2);
-  ASSERT_EQ(engine_->SampleSpill().disk_bytes, kMiB / 2);
+  ASSERT_EQ(engine_->devices().SampleSpill().memory_bytes, kMiB / 2);
+  ASSERT_EQ(engine_->devices().SampleSpill().disk_bytes, kMiB / 2);
   for (uint64_t i = 1; i <= 8; ++i) {
     std::string bytes = Content(i, kQuarter);
     bytes.replace(1001, 5, "hello");
@@ -649,34 +653,33 @@ TEST_F(SpillTest, PartsOfWhatHasLeftAreOverwrittenWhereItIs) {
   }
 }
 
-// A device's limit that many small arrays fill, and the room that one of them leaves is enough for
-// the next.
-TEST_F(SpillTest, SmallArraysLeaveAFewAtATime) {
+// Many small arrays fill a device's limit; each eviction leaves enough room for the next array.
+TEST_F(SpillTest, SmallArraysAreEvictedInBatches) {
   Start({HostDevice(0, kMiB)}, {});
   constexpr int64_t kSmall = 1000;
   for (uint64_t i = 1; i <= 3000; ++i) ASSERT_TRUE(Put(i, kSmall).ok()) << i;
-  SpillSample sample = engine_->SampleSpill();
+  SpillSample sample = engine_->devices().SampleSpill();
   EXPECT_GE(sample.spilled_bytes, 3000 * kSmall - kMiB);
   EXPECT_LE(sample.spilled_bytes, 3000 * kSmall - kMiB * 3 / 4);
   for (uint64_t i = 1; i <= 3000; i += 7) ExpectWhole(i, kSmall);
 }
 
-TEST_F(SpillTest, LargeArraysLeaveByWholeArenas) {
+TEST_F(SpillTest, LargeArraysAreEvictedByWholeArenas) {
   Start({HostDevice(0, 160 * kMiB)}, {.memory = 400 * kMiB});
   for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Put(i, 48 * kMiB).ok());
   ASSERT_TRUE(Put(4, 90 * kMiB).ok());
   EXPECT_FALSE(OnDevice(1));
   EXPECT_FALSE(OnDevice(2));
   EXPECT_TRUE(OnDevice(3));
-  EXPECT_EQ(engine_->SampleSpill().memory_bytes, 96 * kMiB);
+  EXPECT_EQ(engine_->devices().SampleSpill().memory_bytes, 96 * kMiB);
   for (uint64_t i = 1; i <= 3; ++i) ExpectWhole(i, 48 * kMiB);
 }
 
-TEST_F(SpillTest, EmptyArenasReturnWhileTheSessionLives) {
+TEST_F(SpillTest, EmptyArenasAreFreedDuringTheSession) {
   Start({HostDevice(0, 256 * kMiB)}, {});
   ASSERT_TRUE(Put(1, 100 * kMiB).ok());
   Release(1);
-  EXPECT_TRUE(Eventually([&] { return engine_->SampleDevices()[0].arena_bytes() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return engine_->devices().Sample()[0].arena_bytes() == 0; }));
 }
 
 // Operations on arrays that are larger than the device.
@@ -684,23 +687,24 @@ class StreamKindTest : public SpillKindTest {
  protected:
   static constexpr int64_t kLarge = 5 * kMiB;
   // Its first piece or two are in the worker's queue.
-  std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<Ticket>* ticket,
+  std::shared_ptr<FakeWorker> BeginHeld(std::shared_ptr<OperationHandle>* ticket,
                                         absl::Duration patience = absl::InfiniteDuration()) {
     Start({Device(GetParam(), kMiB)}, {}, /*hold=*/true);
     EXPECT_TRUE(Put(1, kLarge).ok());
-    auto submitted = engine_->Submit(kTenant, Session(kTenant), Negate(1, 2), Now() + patience);
+    auto submitted =
+        engine_->operations().Submit(kTenant, Session(kTenant), Negate(1, 2), Now() + patience);
     EXPECT_TRUE(submitted.ok()) << submitted.status();
     *ticket = *submitted;
     auto worker = broker_->WaitForWorker(1);
-    // Or its deadline has passed already, on a machine that is busy.
+    // Or its deadline has already passed, on a busy machine.
     EXPECT_TRUE(Eventually([&] { return worker->num_held() == 2 || (*ticket)->done(); }));
     return worker;
   }
   void ExpectAllReturns() {
-    ASSERT_TRUE(engine_->DeleteSession(kTenant, Session(kTenant)).ok());
+    ASSERT_TRUE(engine_->sessions().Delete(kTenant, Session(kTenant)).ok());
     auto zero = [&] {
-      SpillSample spill = engine_->SampleSpill();
-      v1::DeviceSample device = engine_->SampleDevices()[0];
+      SpillSample spill = engine_->devices().SampleSpill();
+      v1::DeviceSample device = engine_->devices().Sample()[0];
       return spill.memory_arena_bytes == 0 && spill.disk_arena_bytes == 0 &&
              device.arena_bytes() == 0 && device.queue_depth() == 0;
     };
@@ -708,38 +712,38 @@ class StreamKindTest : public SpillKindTest {
   }
 };
 
-TEST_P(StreamKindTest, AnArrayLargerThanTheDeviceIsPutAndFetched) {
+TEST_P(StreamKindTest, ArrayLargerThanDeviceRoundTrips) {
   Start({Device(GetParam(), kMiB)}, {.memory = 8 * kMiB, .disk = 32 * kMiB});
   for (uint64_t i = 1; i <= 4; ++i) ASSERT_TRUE(Put(i, kLarge).ok()) << i;
   for (uint64_t i = 1; i <= 4; ++i) ExpectWhole(i, kLarge);
-  EXPECT_GE(engine_->SampleSpill().disk_bytes, 2 * kLarge);
-  EXPECT_EQ(engine_->SampleDevices()[0].arena_bytes(), 0);
+  EXPECT_GE(engine_->devices().SampleSpill().disk_bytes, 2 * kLarge);
+  EXPECT_EQ(engine_->devices().Sample()[0].arena_bytes(), 0);
   absl::Status status = Put(5, 33 * kMiB);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
   ExpectAllReturns();
 }
 
-TEST_P(StreamKindTest, ItsOperationsRunInPieces) {
+TEST_P(StreamKindTest, OperationsOnLargeArraysRunInPieces) {
   Start({Device(GetParam(), kMiB)}, {});
   ASSERT_TRUE(Put(1, kLarge).ok());
-  int64_t before = engine_->SampleDevices()[0].jobs_succeeded();
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  int64_t before = engine_->devices().Sample()[0].jobs_succeeded();
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (uint64_t i = 2; i <= 5; ++i) tickets.push_back(Submit(Negate(i - 1, i)));
   for (auto& ticket : tickets) EXPECT_TRUE(ticket->Wait(Soon()).ok()) << ticket->Wait(Soon());
-  // A piece has an eighth of the device for what it reads and makes.
+  // A piece has an eighth of the device for its inputs and outputs.
   EXPECT_EQ(broker_->WaitForWorker(1)->num_ended(), 4 * 2 * kLarge / (kMiB / 8));
-  EXPECT_EQ(engine_->SampleDevices()[0].jobs_succeeded() - before, 4);
+  EXPECT_EQ(engine_->devices().Sample()[0].jobs_succeeded() - before, 4);
   ExpectWhole(1, kLarge);
   ASSERT_TRUE(Fetch(5).ok());
   EXPECT_EQ(Fetch(5)->size(), static_cast<size_t>(kLarge));
-  EXPECT_LE(engine_->SampleDevices()[0].arena_bytes(), kMiB);
+  EXPECT_LE(engine_->devices().Sample()[0].arena_bytes(), kMiB);
   tickets.clear();
   ExpectAllReturns();
 }
 
-TEST_P(StreamKindTest, SeveralTenantsAndWhatFitsGoOnBesideIt) {
+TEST_P(StreamKindTest, OtherTenantsRunDuringPieces) {
   Start({Device(GetParam(), kMiB)}, {.memory = 96 * kMiB});
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (const TenantId& tenant : {kTenant, kOther}) {
     for (uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(Put(i, kLarge, tenant).ok());
     for (uint64_t i = 11; i <= 13; ++i) ASSERT_TRUE(Put(i, kQuarter, tenant).ok());
@@ -756,14 +760,14 @@ TEST_P(StreamKindTest, SeveralTenantsAndWhatFitsGoOnBesideIt) {
 }
 
 TEST_P(StreamKindTest, CancelEndsAllPieces) {
-  std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket);
   auto behind = Submit(Negate(2, 3));
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
   }
   ticket->Cancel();
-  // The one that runs has its grace.
+  // The running piece has its grace period.
   ASSERT_TRUE(Eventually([&] {
     worker->EndNext();
     return ticket->done();
@@ -777,7 +781,7 @@ TEST_P(StreamKindTest, CancelEndsAllPieces) {
 }
 
 TEST_P(StreamKindTest, TheDeadlineHolds) {
-  std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket, absl::Milliseconds(500));
   ASSERT_TRUE(Eventually([&] {
     absl::SleepFor(absl::Milliseconds(50));
@@ -789,10 +793,10 @@ TEST_P(StreamKindTest, TheDeadlineHolds) {
 }
 
 TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
-  std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket);
   ASSERT_TRUE(worker->EndNext());
-  // Whichever is there: the second piece may have been sent before the first.
+  // Either order: the second piece may have been sent before the first.
   ASSERT_TRUE(Eventually([&] { return worker->EndNext(absl::InternalError("it broke")); }));
   ASSERT_TRUE(Eventually([&] {
     worker->EndNext();
@@ -804,7 +808,7 @@ TEST_P(StreamKindTest, AnErrorOfOnePieceIsTheErrorOfAll) {
 }
 
 TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
-  std::shared_ptr<Ticket> ticket;
+  std::shared_ptr<OperationHandle> ticket;
   auto worker = BeginHeld(&ticket);
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(Eventually([&] { return worker->EndNext(); }));
@@ -817,7 +821,7 @@ TEST_P(StreamKindTest, AWorkersDeathRepeatsItsPieces) {
   EXPECT_TRUE(Fetch(2).ok());
 }
 
-TEST_P(StreamKindTest, WithoutRoomForTheResultItIsAnError) {
+TEST_P(StreamKindTest, NoRoomForTheResultIsAnError) {
   Start({Device(GetParam(), kMiB)}, {.memory = 6 * kMiB});
   ASSERT_TRUE(Put(1, kLarge).ok());
   absl::Status status = Run(Negate(1, 2));

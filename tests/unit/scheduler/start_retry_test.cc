@@ -7,7 +7,7 @@ namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(10);
 
-TEST(StartRetryTest, GivesUpOnlyAfterBothTriesAndTime) {
+TEST(StartRetryTest, GivesUpAfterTriesAndTimeAreExhausted) {
   EXPECT_TRUE(PauseBeforeNextStart(3, absl::Hours(1), kPatience).has_value());
   EXPECT_TRUE(PauseBeforeNextStart(1000, absl::Seconds(9.9), kPatience).has_value());
   EXPECT_FALSE(PauseBeforeNextStart(4, kPatience, kPatience).has_value());

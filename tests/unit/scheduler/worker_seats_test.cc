@@ -19,7 +19,7 @@ class WorkerSeatsTest : public ::testing::Test {
   WorkerSeatsTest() {
     for (Seat& seat : seats_) seat.device = 0;
   }
-  // Begins and has it started.
+  // Begins a start and completes it.
   Seat* Start() {
     Seat* seat = line_.Begin(kNow);
     if (seat != nullptr) line_.Started(*seat, kNow);
@@ -34,7 +34,7 @@ class WorkerSeatsTest : public ::testing::Test {
   std::array<Seat, 6> seats_;
 };
 
-TEST_F(WorkerSeatsTest, FirstComeFirstServedAndFewAtOnce) {
+TEST_F(WorkerSeatsTest, StartsInOrderOfArrivalAndFewAtOnce) {
   for (Seat& seat : seats_) line_.Wait(seat, kNow);
   line_.Wait(seats_[0], kNow);  // again: it keeps its place
   EXPECT_EQ(line_.Begin(kNow), &seats_[0]);
@@ -48,7 +48,7 @@ TEST_F(WorkerSeatsTest, FirstComeFirstServedAndFewAtOnce) {
   EXPECT_EQ(line_.Begin(kNow), &seats_[3]) << "one that failed is the last again";
 }
 
-TEST_F(WorkerSeatsTest, AFullDeviceWithALongWaitIsCrowded) {
+TEST_F(WorkerSeatsTest, FullDeviceWithLongWaitIsCrowded) {
   line_.set_most(0, 2);
   const SteadyTime later = kNow + absl::Seconds(2);
   for (int i = 0; i < 2; ++i) {
@@ -69,7 +69,7 @@ TEST_F(WorkerSeatsTest, AFullDeviceWithALongWaitIsCrowded) {
   EXPECT_EQ(line_.Begin(after), &seats_[2]);
 }
 
-TEST_F(WorkerSeatsTest, ADeviceWithRoomIsNotCrowded) {
+TEST_F(WorkerSeatsTest, DeviceWithRoomIsNotCrowded) {
   line_.set_most(0, 4);
   for (Seat& seat : seats_) line_.Wait(seat, kNow);
   ASSERT_NE(Start(), nullptr);
@@ -77,7 +77,7 @@ TEST_F(WorkerSeatsTest, ADeviceWithRoomIsNotCrowded) {
       << "lanes wait for starts, not for room";
 }
 
-TEST_F(WorkerSeatsTest, AFullDeviceHoldsUpNoOther) {
+TEST_F(WorkerSeatsTest, FullDeviceDelaysNoOther) {
   line_.set_most(0, 1);
   seats_[2].device = 1;
   for (int i = 0; i < 3; ++i) line_.Wait(seats_[i], kNow);
@@ -103,7 +103,7 @@ TEST_F(WorkerSeatsTest, TheMachineBoundsAllDevicesTogether) {
 }
 
 // At least one worker has room: a device without room would serve no tenant.
-TEST_F(WorkerSeatsTest, OneHasRoomWhateverIsMeasured) {
+TEST_F(WorkerSeatsTest, OneWorkerAlwaysHasRoom) {
   line_.set_most(0, 0);
   line_.set_most_of_all(0);
   line_.Wait(seats_[0], kNow);
@@ -111,7 +111,7 @@ TEST_F(WorkerSeatsTest, OneHasRoomWhateverIsMeasured) {
   EXPECT_EQ(line_.most(0, kNow), 1);
 }
 
-TEST_F(WorkerSeatsTest, AFailedStartIsALessonForAWhile) {
+TEST_F(WorkerSeatsTest, FailedStartLowersLimitForAWhile) {
   for (int i = 0; i < 4; ++i) line_.Wait(seats_[i], kNow);
   EXPECT_EQ(Start(), &seats_[0]);
   EXPECT_EQ(Start(), &seats_[1]);
@@ -130,7 +130,7 @@ TEST_F(WorkerSeatsTest, AFailedStartIsALessonForAWhile) {
   EXPECT_EQ(line_.Begin(kNow + absl::Minutes(2)), &seats_[3]) << "it may be different by now";
 }
 
-TEST_F(WorkerSeatsTest, StartsThatLackComeLessAndLessOften) {
+TEST_F(WorkerSeatsTest, StartsWithoutResourcesBackOff) {
   SteadyTime now = kNow;
   absl::Duration last;
   for (int i = 0; i < 10; ++i) {
@@ -147,7 +147,7 @@ TEST_F(WorkerSeatsTest, StartsThatLackComeLessAndLessOften) {
   EXPECT_EQ(line_.Begin(now), &seats_[0]);
 }
 
-TEST_F(WorkerSeatsTest, ALaneThatLeavesTheLineIsNotStarted) {
+TEST_F(WorkerSeatsTest, LaneThatStopsWaitingIsNotStarted) {
   for (int i = 0; i < 2; ++i) line_.Wait(seats_[i], kNow);
   line_.Leave(seats_[0]);
   EXPECT_EQ(Start(), &seats_[1]);
@@ -155,14 +155,14 @@ TEST_F(WorkerSeatsTest, ALaneThatLeavesTheLineIsNotStarted) {
   EXPECT_FALSE(line_.waiting());
 }
 
-TEST(WorkerRoomTest, AsManyAsFit) {
+TEST(WorkerRoomTest, RoomIsMemoryDividedByWorkerCost) {
   const double gib = 1 << 30;
   // A GPU of 80 GB with 1,000 small arrays' arenas.
   EXPECT_EQ(WorkersThatFit(80 * gib, 18 * gib, 0.62 * gib), 100);
   EXPECT_EQ(WorkersThatFit(80 * gib, 90 * gib, 0.62 * gib), 4) << "a few in any case";
 }
 
-TEST(WorkerCostsTest, AreMeasuredWhereThereAreEnoughWorkers) {
+TEST(WorkerCostsTest, CostsAreMeasuredFromSeveralWorkers) {
   WorkerCosts costs(1);
   const double first = costs.device_bytes(0);
   const int64_t mib = 1 << 20;
@@ -176,7 +176,7 @@ TEST(WorkerCostsTest, AreMeasuredWhereThereAreEnoughWorkers) {
   EXPECT_NEAR(costs.num_threads(), 8, 0.1);
 }
 
-TEST(WorkerCostsTest, AProcessIsReadFromTheKernel) {
+TEST(WorkerCostsTest, ProcessMemoryIsReadFromProc) {
   const auto use = ReadProcessUse(getpid());
   ASSERT_TRUE(use.has_value());
   EXPECT_GT(use->private_bytes, 0);

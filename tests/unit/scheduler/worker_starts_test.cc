@@ -1,4 +1,4 @@
-// The engine with more tenants than its machine has room for.
+// The engine with more tenants than the machine has room for.
 #include <cerrno>
 #include <memory>
 #include <string>
@@ -11,6 +11,9 @@
 #include "server/base/error.h"
 #include "server/base/system_error.h"
 #include "server/scheduler/engine.h"
+#include "server/scheduler/service/device_service.h"
+#include "server/scheduler/service/operation_service.h"
+#include "server/scheduler/service/session_service.h"
 #include "tests/support/await.h"
 #include "tests/support/end_engine.h"
 #include "tests/support/fake_broker.h"
@@ -48,23 +51,23 @@ class WorkerStartsTest
     broker_ = std::make_unique<FakeBroker>(
         std::vector<wire::DeviceDescription>{GetParam()(0, int64_t{1} << 36)});
     engine_ = Engine::Create(options_, broker_.get());
-    engine_->AwaitHealth(MachineTime() + absl::Seconds(120));
+    engine_->devices().AwaitHealth(MachineTime() + absl::Seconds(120));
   }
 
   void AddTenant(const std::string& tenant) {
     v1::CreateSessionRequest request;
     request.set_session_id("s");
-    auto session = engine_->CreateSession({tenant}, request);
+    auto session = engine_->sessions().Create({tenant}, request);
     EXPECT_TRUE(session.ok()) << session.status();
   }
-  std::shared_ptr<Ticket> Submit(const std::string& tenant, const v1::Operation& operation,
-                                 SteadyTime deadline = SteadyTime::InfiniteFuture()) {
-    auto ticket = engine_->Submit({tenant}, "sessions/s", operation, deadline);
+  std::shared_ptr<OperationHandle> Submit(const std::string& tenant, const v1::Operation& operation,
+                                          SteadyTime deadline = SteadyTime::InfiniteFuture()) {
+    auto ticket = engine_->operations().Submit({tenant}, "sessions/s", operation, deadline);
     EXPECT_TRUE(ticket.ok()) << ticket.status();
     return *ticket;
   }
-  std::shared_ptr<Ticket> Fill(const std::string& tenant, uint64_t handle,
-                               SteadyTime deadline = SteadyTime::InfiniteFuture()) {
+  std::shared_ptr<OperationHandle> Fill(const std::string& tenant, uint64_t handle,
+                                        SteadyTime deadline = SteadyTime::InfiniteFuture()) {
     v1::Operation operation;
     auto* spec = operation.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(v1::DATA_TYPE_INT32);
@@ -72,32 +75,32 @@ class WorkerStartsTest
     operation.add_outputs()->set_handle(handle);
     return Submit(tenant, operation, deadline);
   }
-  std::shared_ptr<Ticket> Use(const std::string& tenant, uint64_t input, uint64_t handle) {
+  std::shared_ptr<OperationHandle> Use(const std::string& tenant, uint64_t input, uint64_t handle) {
     v1::Operation operation;
     operation.mutable_ufunc()->set_function("negative");
     operation.mutable_ufunc()->add_inputs()->set_handle(input);
     operation.add_outputs()->set_handle(handle);
     return Submit(tenant, operation);
   }
-  static absl::Status Wait(const std::shared_ptr<Ticket>& ticket) {
+  static absl::Status Wait(const std::shared_ptr<OperationHandle>& ticket) {
     return ticket->Wait(MachineTime() + absl::Seconds(120));
   }
-  bool Serves() { return engine_->ListDevices()[0].state() == v1::Device::STATE_SERVING; }
+  bool Serves() { return engine_->devices().List()[0].state() == v1::Device::STATE_SERVING; }
 
   EngineOptions options_;
   std::unique_ptr<FakeBroker> broker_;
   std::unique_ptr<Engine> engine_;
 };
 
-// For each lack of the machine, the call that needs more is refused, and no other call is affected.
-TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
+// Each shortage of the machine refuses the call that needs more, and affects no other call.
+TEST_P(WorkerStartsTest, ShortageFailsOnlyCallsThatNeedAWorker) {
   Watch();
   for (int error : {EMFILE, ENFILE, ENOMEM, EAGAIN}) {
-    Begin();  // what the lack before has shown holds for a minute
+    Begin();  // the previous shortage is remembered for a minute
     AddTenant("a");
     AddTenant("b");
     ASSERT_TRUE(Wait(Fill("a", 1)).ok());
-    std::shared_ptr<FakeWorker> worker;  // of a; canaries' have one task, and end
+    std::shared_ptr<FakeWorker> worker;  // tenant a's worker; canaries have one task, and end
     for (int i = 1; i <= broker_->num_workers() && worker == nullptr; ++i) {
       auto one = broker_->WaitForWorker(i);
       const auto tasks = one->submitted();
@@ -111,10 +114,10 @@ TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
     const absl::Status status = Wait(Fill("b", 1));
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << error << ": " << status;
     EXPECT_TRUE(status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value());
-    // Canaries find no room either, and that is no fault of the device.
+    // Canaries find no room either, which is no fault of the device.
     const int starts = broker_->num_starts();
     EXPECT_TRUE(Eventually([&] { return broker_->num_starts() > starts + 4; }));
-    EXPECT_TRUE(Serves()) << engine_->ListDevices()[0].state_reason();
+    EXPECT_TRUE(Serves()) << engine_->devices().List()[0].state_reason();
     while (worker->EndNext()) {
     }
     EXPECT_TRUE(Wait(of_a).ok());
@@ -123,18 +126,18 @@ TEST_P(WorkerStartsTest, ALackEndsTheCallThatNeedsMoreAndNoOther) {
   }
 }
 
-// A device whose own memory is full says so without a name of the machine's.
-TEST_P(WorkerStartsTest, ALackOfTheDevicesMemoryNamesTheDevice) {
+// A device whose own memory is full reports this without a name of the machine.
+TEST_P(WorkerStartsTest, FullDeviceMemoryNamesTheDevice) {
   Begin();
   AddTenant("a");
   broker_->set_most_workers(0, absl::ResourceExhaustedError("out of memory (CUDA error 2)"));
   const absl::Status status = Wait(Fill("a", 1));
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(ReasonOf(status), v1::ERROR_REASON_DEVICE_MEMORY);
-  EXPECT_EQ(MetadataOf(status, "device"), engine_->ListDevices()[0].name());
+  EXPECT_EQ(MetadataOf(status, "device"), engine_->devices().List()[0].name());
 }
 
-TEST_P(WorkerStartsTest, TheIdleWorkerUsedLeastRecentlyGivesWay) {
+TEST_P(WorkerStartsTest, LeastRecentlyUsedIdleWorkerIsStopped) {
   Begin();
   broker_->set_most_workers(3, SystemError(EMFILE, "making a pipe"));
   std::vector<std::shared_ptr<FakeWorker>> workers;
@@ -148,7 +151,7 @@ TEST_P(WorkerStartsTest, TheIdleWorkerUsedLeastRecentlyGivesWay) {
   EXPECT_TRUE(workers[0]->alive()) << "used since";
   EXPECT_FALSE(workers[1]->alive());
   EXPECT_TRUE(workers[2]->alive());
-  // Its array is where it was.
+  // Its array stays in place.
   EXPECT_TRUE(Wait(Use("b", 1, 2)).ok());
 }
 
@@ -156,10 +159,10 @@ TEST_P(WorkerStartsTest, ManyTenantsTakeTurnsWithinTheBound) {
   options_.max_workers = 3;
   options_.max_starts = 2;
   Begin();
-  EXPECT_EQ(engine_->MostWorkers(), 3);
-  EXPECT_EQ(engine_->ListDevices()[0].max_workers(), 3);
+  EXPECT_EQ(engine_->devices().MostWorkers(), 3);
+  EXPECT_EQ(engine_->devices().List()[0].max_workers(), 3);
   constexpr int kTenants = 60;
-  std::vector<std::shared_ptr<Ticket>> tickets;
+  std::vector<std::shared_ptr<OperationHandle>> tickets;
   for (int i = 0; i < kTenants; ++i) AddTenant(absl::StrCat("t", i));
   for (int round = 0; round < 2; ++round) {
     tickets.clear();
@@ -172,8 +175,8 @@ TEST_P(WorkerStartsTest, ManyTenantsTakeTurnsWithinTheBound) {
   EXPECT_TRUE(Eventually([&] { return broker_->num_alive() <= 3; })) << broker_->num_alive();
 }
 
-// A tenant that always has work does not keep the only worker from others.
-TEST_P(WorkerStartsTest, ABusyWorkerGivesItsPlaceBackAfterItsTurn) {
+// A busy tenant does not keep the only worker from others.
+TEST_P(WorkerStartsTest, BusyWorkerYieldsItsSeatAfterItsTurn) {
   options_.max_workers = 1;
   options_.worker_turn = absl::Milliseconds(20);
   Begin();
@@ -181,7 +184,7 @@ TEST_P(WorkerStartsTest, ABusyWorkerGivesItsPlaceBackAfterItsTurn) {
   AddTenant("b");
   broker_->set_hold(true);
   uint64_t handle = 0;
-  std::vector<std::shared_ptr<Ticket>> of_a;
+  std::vector<std::shared_ptr<OperationHandle>> of_a;
   for (int i = 0; i < 8; ++i) of_a.push_back(Fill("a", ++handle));
   auto first = broker_->WaitForWorker(1);
   auto of_b = Fill("b", 1);
@@ -196,7 +199,7 @@ TEST_P(WorkerStartsTest, ABusyWorkerGivesItsPlaceBackAfterItsTurn) {
   for (const auto& ticket : of_a) EXPECT_TRUE(Wait(ticket).ok());
 }
 
-TEST_P(WorkerStartsTest, ACallWaitsForAWorkerUntilItsDeadline) {
+TEST_P(WorkerStartsTest, CallWaitsForWorkerUntilDeadline) {
   options_.max_workers = 1;
   Begin();
   AddTenant("a");
@@ -211,7 +214,7 @@ TEST_P(WorkerStartsTest, ACallWaitsForAWorkerUntilItsDeadline) {
   EXPECT_EQ(broker_->num_workers(), 1) << "no lane wants another worker";
 }
 
-TEST_P(WorkerStartsTest, SessionsAreAdmittedWhileThereAreDescriptors) {
+TEST_P(WorkerStartsTest, SessionsNeedFreeDescriptors) {
   auto free = std::make_shared<std::atomic<int64_t>>(100);
   options_.descriptor_reserve = 10;
   options_.free_descriptors = [free] { return free->load(); };
@@ -219,12 +222,12 @@ TEST_P(WorkerStartsTest, SessionsAreAdmittedWhileThereAreDescriptors) {
   AddTenant("a");
   *free = 10;
   v1::CreateSessionRequest request;
-  const absl::Status status = engine_->CreateSession({"b"}, request).status();
+  const absl::Status status = engine_->sessions().Create({"b"}, request).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_EQ(MetadataOf(status, "resource"), "file descriptors");
   EXPECT_TRUE(Wait(Fill("a", 1)).ok()) << "who was admitted is served";
   *free = 11;
-  EXPECT_TRUE(engine_->CreateSession({"b"}, request).ok());
+  EXPECT_TRUE(engine_->sessions().Create({"b"}, request).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, WorkerStartsTest, ::testing::Values(HostDevice, StagedDevice),

@@ -1,8 +1,12 @@
 #include "server/session/catalogue.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/base/steady_time.h"
+#include "server/scheduler/core.h"
+#include "tests/support/fake_broker.h"
 
 namespace stride::session {
 namespace {
@@ -10,60 +14,77 @@ namespace {
 const TenantId kTenant{"t"};
 const SteadyTime kNow = SteadyTime();
 
-TEST(Catalogue, SessionsExpireWhenNothingUsesThem) {
+class CatalogueTest : public ::testing::Test {
+ protected:
+  ~CatalogueTest() override {
+    open.reset();
+    core.Stop();
+  }
+
+  stride::testing::FakeBroker broker{{stride::testing::HostDevice(0)}};
+  scheduler::Core core{{}, &broker};
+  std::optional<scheduler::GlobalTransaction> open{std::in_place, core};
+  scheduler::GlobalTransaction& transaction = *open;
   Catalogue catalogue;
-  auto session = catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5);
+};
+
+TEST_F(CatalogueTest, UnusedSessionsExpire) {
+  auto session = catalogue.CreateSession(transaction, kTenant, "s", absl::Seconds(10), kNow, 5);
   ASSERT_TRUE(session.ok());
-  EXPECT_TRUE(catalogue.FindSession(kTenant, "s", kNow + absl::Seconds(9)).ok());
-  EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(18)).size(), 0u)
+  EXPECT_TRUE(catalogue.FindSession(transaction, kTenant, "s", kNow + absl::Seconds(9)).ok());
+  EXPECT_EQ(catalogue.CloseExpiredSessions(transaction, kNow + absl::Seconds(18)).size(), 0u)
       << "the call renewed it";
   ++(*session)->num_pins;
-  EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(30)).size(), 0u) << "pinned";
+  EXPECT_EQ(catalogue.CloseExpiredSessions(transaction, kNow + absl::Seconds(30)).size(), 0u)
+      << "pinned";
   --(*session)->num_pins;
-  EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(30)).size(), 1u);
-  EXPECT_FALSE(catalogue.FindSession(kTenant, "s", kNow).ok());
-  EXPECT_EQ(catalogue.CloseExpiredSessions(kNow + absl::Seconds(30)).size(), 0u) << "once";
+  EXPECT_EQ(catalogue.CloseExpiredSessions(transaction, kNow + absl::Seconds(30)).size(), 1u);
+  EXPECT_FALSE(catalogue.FindSession(transaction, kTenant, "s", kNow).ok());
+  EXPECT_EQ(catalogue.CloseExpiredSessions(transaction, kNow + absl::Seconds(30)).size(), 0u)
+      << "once";
 }
 
-TEST(Catalogue, AClosedSessionIsFoundByNobodyAndKeepsItsName) {
-  Catalogue catalogue;
-  auto session = catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5);
+TEST_F(CatalogueTest, ClosedSessionIsNotFoundAndKeepsItsName) {
+  auto session = catalogue.CreateSession(transaction, kTenant, "s", absl::Seconds(10), kNow, 5);
   ASSERT_TRUE(session.ok());
-  ASSERT_TRUE(catalogue.AddArray(**session, 7, std::make_shared<Array>()).ok());
-  auto closed = catalogue.CloseSession(kTenant, "s");
+  ASSERT_TRUE(catalogue.AddArray(transaction, **session, 7, std::make_shared<Array>()).ok());
+  auto closed = catalogue.CloseSession(transaction, kTenant, "s");
   ASSERT_TRUE(closed.ok());
   EXPECT_EQ(*closed, *session);
-  EXPECT_TRUE(absl::IsNotFound(catalogue.FindSession(kTenant, "s", kNow).status()));
-  EXPECT_TRUE(absl::IsNotFound(catalogue.CloseSession(kTenant, "s").status()));
-  EXPECT_TRUE(
-      absl::IsNotFound(catalogue.FindArray(kTenant, {.session = "s", .handle = 7}, kNow).status()));
+  EXPECT_TRUE(absl::IsNotFound(catalogue.FindSession(transaction, kTenant, "s", kNow).status()));
+  EXPECT_TRUE(absl::IsNotFound(catalogue.CloseSession(transaction, kTenant, "s").status()));
+  EXPECT_TRUE(absl::IsNotFound(
+      catalogue.FindArray(transaction, kTenant, {.session = "s", .handle = 7}, kNow).status()));
   EXPECT_EQ((*session)->arrays.size(), 1u) << "whoever closed it takes them out";
   EXPECT_TRUE(absl::IsAlreadyExists(
-      catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5).status()));
-  catalogue.DeleteSession(kTenant, "s");
-  EXPECT_TRUE(catalogue.CreateSession(kTenant, "s", absl::Seconds(10), kNow, 5).ok());
+      catalogue.CreateSession(transaction, kTenant, "s", absl::Seconds(10), kNow, 5).status()));
+  catalogue.DeleteSession(transaction, kTenant, "s");
+  EXPECT_TRUE(catalogue.CreateSession(transaction, kTenant, "s", absl::Seconds(10), kNow, 5).ok());
 }
 
-TEST(Catalogue, RefusesTakenNamesAndTooManySessions) {
-  Catalogue catalogue;
-  ASSERT_TRUE(catalogue.CreateSession(kTenant, "a", absl::Seconds(10), kNow, 2).ok());
-  EXPECT_EQ(catalogue.CreateSession(kTenant, "a", absl::Seconds(10), kNow, 2).status().code(),
+TEST_F(CatalogueTest, RefusesTakenNamesAndTooManySessions) {
+  ASSERT_TRUE(catalogue.CreateSession(transaction, kTenant, "a", absl::Seconds(10), kNow, 2).ok());
+  EXPECT_EQ(catalogue.CreateSession(transaction, kTenant, "a", absl::Seconds(10), kNow, 2)
+                .status()
+                .code(),
             absl::StatusCode::kAlreadyExists);
-  ASSERT_TRUE(catalogue.CreateSession(kTenant, "b", absl::Seconds(10), kNow, 2).ok());
-  EXPECT_EQ(catalogue.CreateSession(kTenant, "c", absl::Seconds(10), kNow, 2).status().code(),
+  ASSERT_TRUE(catalogue.CreateSession(transaction, kTenant, "b", absl::Seconds(10), kNow, 2).ok());
+  EXPECT_EQ(catalogue.CreateSession(transaction, kTenant, "c", absl::Seconds(10), kNow, 2)
+                .status()
+                .code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(catalogue.CreateSession(TenantId{"u"}, "a", absl::Seconds(10), kNow, 2).ok())
+  EXPECT_TRUE(
+      catalogue.CreateSession(transaction, TenantId{"u"}, "a", absl::Seconds(10), kNow, 2).ok())
       << "names are each tenant's own";
 }
 
-TEST(Catalogue, FindsSessionsByTheirNames) {
-  Catalogue catalogue;
-  ASSERT_TRUE(catalogue.CreateSession(kTenant, "a", absl::Seconds(10), kNow, 5).ok());
-  ASSERT_TRUE(catalogue.CreateSession(kTenant, "b", absl::Seconds(10), kNow, 5).ok());
+TEST_F(CatalogueTest, FindsSessionsByName) {
+  ASSERT_TRUE(catalogue.CreateSession(transaction, kTenant, "a", absl::Seconds(10), kNow, 5).ok());
+  ASSERT_TRUE(catalogue.CreateSession(transaction, kTenant, "b", absl::Seconds(10), kNow, 5).ok());
   const TenantId other{"u"};
-  ASSERT_TRUE(catalogue.CreateSession(other, "a", absl::Seconds(10), kNow, 5).ok());
+  ASSERT_TRUE(catalogue.CreateSession(transaction, other, "a", absl::Seconds(10), kNow, 5).ok());
   auto find = [&](const TenantId& tenant, const char* name) {
-    return catalogue.FindSessionNamed(tenant, name, "session", kNow);
+    return catalogue.FindSessionNamed(transaction, tenant, name, "session", kNow);
   };
   for (int i = 0; i < 2; ++i) {  // one after the other, and the same again
     for (int j = 0; j < 2; ++j) {
@@ -76,68 +97,68 @@ TEST(Catalogue, FindsSessionsByTheirNames) {
   EXPECT_TRUE(absl::IsNotFound(find(other, "sessions/b").status()));
   for (const char* malformed : {"", "b", "sessions/", "sessions/b/", "Sessions/b", "sessions/B"})
     EXPECT_TRUE(absl::IsInvalidArgument(find(kTenant, malformed).status())) << malformed;
-  catalogue.DeleteSession(kTenant, "b");
+  catalogue.DeleteSession(transaction, kTenant, "b");
   EXPECT_TRUE(absl::IsNotFound(find(kTenant, "sessions/b").status())) << "though it was found last";
 }
 
-TEST(Catalogue, OfMillionsOfNamedArraysSomeAreLookedAtForTheirEnd) {
-  Catalogue catalogue;
+TEST_F(CatalogueTest, ExpiryVisitsFewOfManyNamedArrays) {
   constexpr int kArrays = 5 * Catalogue::kMostLookedAt / 2;
   for (int i = 0; i < kArrays; ++i) {
     auto array = std::make_shared<Array>();
     if (i % 2 == 0) array->expire_time = kNow;
     const TenantId tenant{absl::StrCat("t", i % 3)};
-    ASSERT_TRUE(
-        catalogue
-            .AddArray(tenant, {.tenant = tenant.value, .id = absl::StrCat("a", i)}, array, kNow)
-            .ok());
+    ASSERT_TRUE(catalogue
+                    .AddArray(transaction, tenant,
+                              {.tenant = tenant.value, .id = absl::StrCat("a", i)}, array, kNow)
+                    .ok());
   }
   size_t taken = 0;
   for (int i = 0; i < 3; ++i) {
-    const size_t now = catalogue.TakeExpiredArrays(kNow).size();
+    const size_t now = catalogue.TakeExpiredArrays(transaction, kNow).size();
     EXPECT_LT(now, Catalogue::kMostLookedAt);
     EXPECT_GT(now, 0u);
     taken += now;
   }
   EXPECT_EQ(taken, kArrays / 2);
-  EXPECT_EQ(catalogue.TakeExpiredArrays(kNow).size(), 0u);
+  EXPECT_EQ(catalogue.TakeExpiredArrays(transaction, kNow).size(), 0u);
   auto late = std::make_shared<Array>();
   late->expire_time = kNow;
-  ASSERT_TRUE(catalogue.AddArray(TenantId{"t0"}, {.tenant = "t0", .id = "a"}, late, kNow).ok());
-  taken = catalogue.TakeExpiredArrays(kNow).size();
-  taken += catalogue.TakeExpiredArrays(kNow).size();
+  ASSERT_TRUE(
+      catalogue.AddArray(transaction, TenantId{"t0"}, {.tenant = "t0", .id = "a"}, late, kNow)
+          .ok());
+  taken = catalogue.TakeExpiredArrays(transaction, kNow).size();
+  taken += catalogue.TakeExpiredArrays(transaction, kNow).size();
   EXPECT_EQ(taken, 1u) << "it begins anew";
 }
 
-TEST(Catalogue, NamesWhatItKeeps) {
-  Catalogue catalogue;
-  auto session = catalogue.CreateSession(kTenant, "s", absl::Hours(1), kNow, 5);
+TEST_F(CatalogueTest, KeptResourcesHaveNames) {
+  auto session = catalogue.CreateSession(transaction, kTenant, "s", absl::Hours(1), kNow, 5);
   ASSERT_TRUE(session.ok());
   auto unnamed = std::make_shared<Array>();
   EXPECT_TRUE(unnamed->name.empty());
   auto array = std::make_shared<Array>();
-  ASSERT_TRUE(catalogue.AddArray(**session, 7, array).ok());
+  ASSERT_TRUE(catalogue.AddArray(transaction, **session, 7, array).ok());
   EXPECT_TRUE(array->name.is_handle());
   EXPECT_EQ(array->name.ToString(), "sessions/s/arrays/7");
   EXPECT_EQ(array->tenant, kTenant);
-  EXPECT_TRUE(absl::IsAlreadyExists(catalogue.AddArray(**session, 7, unnamed)));
+  EXPECT_TRUE(absl::IsAlreadyExists(catalogue.AddArray(transaction, **session, 7, unnamed)));
   EXPECT_EQ(*Catalogue::FindArray(**session, 7), array);
   auto named = std::make_shared<Array>();
-  ASSERT_TRUE(catalogue.AddArray(kTenant, {.tenant = "t", .id = "n"}, named, kNow).ok());
+  ASSERT_TRUE(
+      catalogue.AddArray(transaction, kTenant, {.tenant = "t", .id = "n"}, named, kNow).ok());
   EXPECT_FALSE(named->name.is_handle());
   EXPECT_EQ(named->name.ToString(), "tenants/t/arrays/n");
 }
 
-TEST(Catalogue, ListsInPages) {
-  Catalogue catalogue;
-  ASSERT_TRUE(catalogue.CreateSession(kTenant, "s", absl::Hours(1), kNow, 5).ok());
+TEST_F(CatalogueTest, ListsInPages) {
+  ASSERT_TRUE(catalogue.CreateSession(transaction, kTenant, "s", absl::Hours(1), kNow, 5).ok());
   for (uint64_t i = 1; i <= 5; ++i) {
-    ASSERT_TRUE(
-        catalogue
-            .AddArray(kTenant, {.session = "s", .handle = i * 3}, std::make_shared<Array>(), kNow)
-            .ok());
     ASSERT_TRUE(catalogue
-                    .AddArray(kTenant, {.tenant = "t", .id = absl::StrCat("n", i)},
+                    .AddArray(transaction, kTenant, {.session = "s", .handle = i * 3},
+                              std::make_shared<Array>(), kNow)
+                    .ok());
+    ASSERT_TRUE(catalogue
+                    .AddArray(transaction, kTenant, {.tenant = "t", .id = absl::StrCat("n", i)},
                               std::make_shared<Array>(), kNow)
                     .ok());
   }
@@ -146,7 +167,7 @@ TEST(Catalogue, ListsInPages) {
     size_t total = 0;
     bool more = true;
     while (more) {
-      auto page = catalogue.ListArrays(kTenant, parent, 2, token, kNow);
+      auto page = catalogue.ListArrays(transaction, kTenant, parent, 2, token, kNow);
       ASSERT_TRUE(page.ok());
       more = page->size() > 2;
       if (more) page->pop_back();

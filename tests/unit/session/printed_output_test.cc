@@ -24,14 +24,14 @@ TEST(PrintedOutput, TakeReturnsPiecesOfWholeLines) {
   EXPECT_TRUE(output.Take(9).printed.empty());
 }
 
-TEST(PrintedOutput, ALineLongerThanAPieceIsCut) {
+TEST(PrintedOutput, LineLongerThanAPieceIsTruncated) {
   PrintedOutput output;
   output.Append("abcdef\n", 0, nullptr);
   EXPECT_EQ(output.Take(4).printed.text, "abcd");
   EXPECT_EQ(output.Take(4).printed.text, "ef\n");
 }
 
-TEST(PrintedOutput, DroppedLinesComeWithTheLastPiece) {
+TEST(PrintedOutput, DroppedLinesAreCountedInTheLastPiece) {
   PrintedOutput output;
   output.Append("one\ntwo\n", 5, nullptr);
   EXPECT_EQ(output.Take(5).printed.dropped_lines, 0u);
@@ -40,7 +40,7 @@ TEST(PrintedOutput, DroppedLinesComeWithTheLastPiece) {
   EXPECT_EQ(output.Take(100).printed.text, "three\n") << "read text makes room";
 }
 
-TEST(PrintedOutput, AFloodKeepsTheFirstLinesAndCountsTheRest) {
+TEST(PrintedOutput, FloodKeepsFirstLinesAndCountsTheRest) {
   PrintedOutput output;
   const std::string kilobyte = std::string(1023, 'x') + "\n";
   for (int i = 0; i < 5000; ++i) output.Append(kilobyte, 0, nullptr);
@@ -49,7 +49,7 @@ TEST(PrintedOutput, AFloodKeepsTheFirstLinesAndCountsTheRest) {
   EXPECT_EQ(printed.dropped_lines, 5000u - 4096u);
 }
 
-TEST(PrintedOutput, TextCountsAmongTheTenantsControlBytes) {
+TEST(PrintedOutput, TextIsChargedAsControlBytes) {
   const auto account = Account(128 << 10);
   const std::string kilobyte = std::string(1023, 'x') + "\n";
   PrintedOutput output;

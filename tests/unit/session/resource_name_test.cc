@@ -5,7 +5,7 @@
 namespace stride::session {
 namespace {
 
-TEST(ResourceName, TakesBothForms) {
+TEST(ResourceName, AcceptsBothForms) {
   auto handle = ParseArrayName("sessions/abc/arrays/7", "name");
   ASSERT_TRUE(handle.ok());
   EXPECT_EQ(handle->session, "abc");

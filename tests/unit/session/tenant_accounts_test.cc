@@ -27,7 +27,7 @@ class TenantAccountsTest : public ::testing::Test {
       identity::Quota{.operations = 100, .sessions = 10}, std::vector<std::string>{"x", "y", "z"});
 };
 
-TEST_F(TenantAccountsTest, WhatAQuotaDoesNotSayIsTheDefault) {
+TEST_F(TenantAccountsTest, UnsetQuotaIsTheDefault) {
   EXPECT_EQ(accounts_->QuotaOf(kA), (identity::Quota{.operations = 100, .sessions = 10}));
   Set({.sessions = 2, .weight = 3}, {.array_bytes = 5});
   EXPECT_EQ(accounts_->QuotaOf(kA),
@@ -36,7 +36,7 @@ TEST_F(TenantAccountsTest, WhatAQuotaDoesNotSayIsTheDefault) {
             (identity::Quota{.array_bytes = 5, .operations = 100, .sessions = 10}));
 }
 
-TEST_F(TenantAccountsTest, ArrayBytesAreBoundedAndTheErrorTellsAll) {
+TEST_F(TenantAccountsTest, ArrayBytesAreBoundedWithDetailedError) {
   Set({.array_bytes = 100});
   EXPECT_TRUE(accounts_->CheckArrayBytes(kA, 100).ok());
   accounts_->AddArrayBytes(kA, 90, 0);
@@ -67,7 +67,7 @@ TEST_F(TenantAccountsTest, HugeSizesDoNotOverflow) {
   EXPECT_FALSE(accounts_->CheckArrayBytes(kA, INT64_MAX).ok());
 }
 
-TEST_F(TenantAccountsTest, ALoweredQuotaStopsNewOnesAlone) {
+TEST_F(TenantAccountsTest, LoweredQuotaAffectsOnlyNewCharges) {
   accounts_->AddArrayBytes(kA, 90, 0);
   Set({.array_bytes = 10});
   EXPECT_FALSE(accounts_->CheckArrayBytes(kA, 1).ok());
@@ -76,7 +76,7 @@ TEST_F(TenantAccountsTest, ALoweredQuotaStopsNewOnesAlone) {
   EXPECT_TRUE(accounts_->CheckArrayBytes(kA, 1).ok());
 }
 
-TEST_F(TenantAccountsTest, JobsAndInlineBytesCountWhileTheyLive) {
+TEST_F(TenantAccountsTest, JobsAndInlineBytesCountWhileAlive) {
   Set({.inline_bytes = 10, .jobs = 2});
   auto first = accounts_->EnterJob(kA);
   auto second = accounts_->EnterJob(kA);
@@ -92,7 +92,7 @@ TEST_F(TenantAccountsTest, JobsAndInlineBytesCountWhileTheyLive) {
   EXPECT_TRUE(accounts_->CheckInlineBytes(kA, 3).ok());
 }
 
-TEST_F(TenantAccountsTest, WhatIsHeldMayOutliveTheDaemonsAccounts) {
+TEST_F(TenantAccountsTest, ChargesMayOutliveTheAccounts) {
   auto accounts = std::make_shared<TenantAccounts>();
   auto held = accounts->HoldInlineBytes(kA, 8);
   accounts.reset();
@@ -102,21 +102,21 @@ TEST_F(TenantAccountsTest, WhatIsHeldMayOutliveTheDaemonsAccounts) {
 TEST_F(TenantAccountsTest, UploadsBeyondTheRateWait) {
   EXPECT_EQ(accounts_->AddUpload(kA, 1 << 30), absl::ZeroDuration());
   Set({.upload_bytes_per_second = 1000});
-  // One second's worth is free at once.
+  // The allowance of one second is free at once.
   EXPECT_EQ(accounts_->AddUpload(kA, 900), absl::ZeroDuration());
   absl::Duration delay = accounts_->AddUpload(kA, 5000);
   EXPECT_GT(delay, absl::Milliseconds(4500));
   EXPECT_LE(delay, absl::Milliseconds(4900));
   EXPECT_GT(accounts_->UploadDelay(kA), absl::Milliseconds(4400));
   EXPECT_EQ(accounts_->UploadDelay(kB), absl::ZeroDuration());
-  // A higher rate helps at once, none ends the wait.
+  // A higher rate applies at once; no rate ends the wait.
   Set({.upload_bytes_per_second = 1000000});
   EXPECT_LT(accounts_->UploadDelay(kA), absl::Milliseconds(10));
   Set({});
   EXPECT_EQ(accounts_->UploadDelay(kA), absl::ZeroDuration());
 }
 
-TEST_F(TenantAccountsTest, TheRateHoldsOverTime) {
+TEST_F(TenantAccountsTest, RateHoldsOverTime) {
   Set({.upload_bytes_per_second = 100000});
   SteadyTime start = Now();
   for (int i = 0; i < 15; ++i) absl::SleepFor(accounts_->AddUpload(kA, 10000));
@@ -124,7 +124,7 @@ TEST_F(TenantAccountsTest, TheRateHoldsOverTime) {
   EXPECT_GE(Now() - start, absl::Milliseconds(490));
 }
 
-TEST_F(TenantAccountsTest, UsageIsOfOneTenant) {
+TEST_F(TenantAccountsTest, UsageCoversOneTenant) {
   accounts_->AddUpload(kA, 10);
   accounts_->AddDownload(kA, 20);
   accounts_->AddDeviceTime(kA, 0, 1.5);

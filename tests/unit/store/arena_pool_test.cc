@@ -9,7 +9,7 @@ std::shared_ptr<Arena> MakeArena(uint64_t id, uint64_t size) {
   return std::make_shared<Arena>(id, size, UniqueFd(), MemoryMap());
 }
 
-TEST(ArenaPool, LargeBlocksGetArenasOfTheirOwnThatCanBeGivenBack) {
+TEST(ArenaPool, LargeBlocksUseReturnableArenas) {
   EXPECT_EQ(ArenaPool::ArenaSizeFor(100, 4096), ArenaPool::kSharedArenaBytes);
   EXPECT_EQ(ArenaPool::ArenaSizeFor((uint64_t{5} << 30) + 1, 2 << 20),
             (uint64_t{5} << 30) + (2 << 20));

@@ -23,7 +23,7 @@ class SpillFileTest : public ::testing::Test {
   const std::string folder_;
 };
 
-TEST_F(SpillFileTest, TheFolderIsOursAloneAndWhatWasLeftIsRemoved) {
+TEST_F(SpillFileTest, FolderIsPrivateAndCleanedUp) {
   std::filesystem::create_directories(folder_);
   std::ofstream(folder_ + "/spill-abc123") << "left by a crash";
   std::ofstream(folder_ + "/notes") << "of somebody else";
@@ -35,7 +35,7 @@ TEST_F(SpillFileTest, TheFolderIsOursAloneAndWhatWasLeftIsRemoved) {
   EXPECT_EQ(info.st_mode & 0777, 0700u);
 }
 
-TEST_F(SpillFileTest, AFileHasRoomButNoName) {
+TEST_F(SpillFileTest, FileIsReservedAndUnnamed) {
   ASSERT_TRUE(PrepareSpillFolder(folder_).ok());
   auto fd = CreateSpillFile(folder_, 100000);
   ASSERT_TRUE(fd.ok()) << fd.status();
@@ -49,7 +49,7 @@ TEST_F(SpillFileTest, AFileHasRoomButNoName) {
   EXPECT_FALSE(CheckSpillFile(fd->get(), 100001).ok());
 }
 
-TEST_F(SpillFileTest, BytesComeBackFromWhereTheyWent) {
+TEST_F(SpillFileTest, WrittenBytesAreReadBack) {
   ASSERT_TRUE(PrepareSpillFolder(folder_).ok());
   auto fd = CreateSpillFile(folder_, 1000);
   ASSERT_TRUE(fd.ok()) << fd.status();
@@ -60,7 +60,7 @@ TEST_F(SpillFileTest, BytesComeBackFromWhereTheyWent) {
   EXPECT_EQ(ReadAt(fd->get(), 600, out.data(), out.size()).code(), absl::StatusCode::kDataLoss);
 }
 
-TEST_F(SpillFileTest, FilesWithANameAndOtherThingsAreNotTaken) {
+TEST_F(SpillFileTest, NamedFilesAndNonFilesAreRefused) {
   ASSERT_TRUE(PrepareSpillFolder(folder_).ok());
   std::ofstream(folder_ + "/named") << std::string(100, 'x');
   UniqueFd named(open((folder_ + "/named").c_str(), O_RDWR | O_CLOEXEC));
@@ -71,7 +71,7 @@ TEST_F(SpillFileTest, FilesWithANameAndOtherThingsAreNotTaken) {
   EXPECT_FALSE(CheckSpillFile(read_end.get(), 0).ok());
 }
 
-TEST_F(SpillFileTest, WithoutAFolderThereIsNone) {
+TEST_F(SpillFileTest, NoFolderMeansNoFile) {
   EXPECT_FALSE(CreateSpillFile(folder_ + "/absent", 10).ok());
 }
 

@@ -25,7 +25,7 @@ TEST(BulkGateTest, RefusesBeyondTheLimitAndFreesWithTheLease) {
   EXPECT_EQ(gate.stats().refused, 1);
 }
 
-TEST(BulkGateTest, OneTenantHasHalf) {
+TEST(BulkGateTest, OneTenantIsLimitedToHalf) {
   BulkGate gate(4);
   std::vector<std::shared_ptr<const void>> leases;
   for (const char* tenant : {"a", "a", "b", "b"}) {

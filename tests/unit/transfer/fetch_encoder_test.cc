@@ -31,7 +31,7 @@ TEST(FetchEncoderTest, DescriptionIsAnOrdinaryMessage) {
   EXPECT_EQ(Parse(EncodeFetchArray(array)).array().name(), "sessions/s/arrays/1");
 }
 
-TEST(FetchEncoderTest, PayloadIsBorrowedAndParsesAtEverySizeOfFraming) {
+TEST(FetchEncoderTest, PayloadIsBorrowedAtEveryFrameSize) {
   for (size_t size : {0u, 1u, 127u, 128u, 16383u, 16384u, 1u << 20, 4u << 20}) {
     std::string bytes(size, 'q');
     auto lease = std::make_shared<int>(0);

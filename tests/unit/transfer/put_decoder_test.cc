@@ -54,7 +54,7 @@ absl::StatusOr<PutMessage> Next(PutDecoder& decoder, std::string_view bytes) {
   return decoder.Next({&bytes, 1});
 }
 
-TEST(PutDecoderTest, ChunksComeInPlaceOfDataWhereTheHeaderNamesARegion) {
+TEST(PutDecoderTest, ChunksReplaceDataWithARegion) {
   v1::PutArrayRequest header = HeaderMessage();
   header.mutable_header()->set_region("sessions/s/regions/r");
   PutDecoder decoder;
@@ -69,7 +69,7 @@ TEST(PutDecoderTest, ChunksComeInPlaceOfDataWhereTheHeaderNamesARegion) {
   EXPECT_EQ(FieldOf(Next(decoder, "").status()), "chunk");
 }
 
-TEST(PutDecoderTest, ChunksAreRefusedWithoutARegionAndBesideTheHeader) {
+TEST(PutDecoderTest, ChunksAreRefusedWithoutRegionOrWithHeader) {
   PutDecoder decoder;
   ASSERT_TRUE(Next(decoder, HeaderMessage().SerializeAsString()).ok());
   EXPECT_EQ(FieldOf(Next(decoder, ChunkMessage(0, 1)).status()), "chunk");
@@ -110,12 +110,12 @@ TEST(PutDecoderTest, UnknownFieldsAreRefusedByTheirNumber) {
   EXPECT_EQ(FieldOf(status), "header.99");
 }
 
-TEST(PutDecoderTest, AGroupIsMalformed) {
+TEST(PutDecoderTest, GroupIsMalformed) {
   EXPECT_EQ(Decode("\x33\x34" + DataMessage("d")).status().code(),
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(PutDecoderTest, ADurationOfTheHeaderIsJudged) {
+TEST(PutDecoderTest, HeaderDurationIsChecked) {
   auto message = HeaderMessage();
   message.mutable_header()->mutable_ttl()->set_seconds(1);
   message.mutable_header()->mutable_ttl()->set_nanos(-5);
@@ -178,7 +178,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"GroupsTooDeep", std::string(1000, '\x33'), "", v1::ERROR_REASON_INVALID_FIELD}),
     [](const auto& info) { return info.param.name; });
 
-TEST(PutDecoderTest, LargestMessageIsTaken) {
+TEST(PutDecoderTest, LargestMessageIsAccepted) {
   std::string bytes = DataMessage(std::string(4 << 20, 'x'));
   auto message = Decode(bytes);
   ASSERT_TRUE(message.ok());

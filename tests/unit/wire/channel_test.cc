@@ -49,8 +49,8 @@ TEST_F(ChannelTest, OnePacketIsOneMessage) {
   }
 }
 
-// Whether a thread sleeps for it or watches.
-TEST_F(ChannelTest, WaitsAsLongAsItIsTold) {
+// With a thread that sleeps and with one that polls.
+TEST_F(ChannelTest, WaitsUntilTheDeadline) {
   for (absl::Duration spin : {absl::ZeroDuration(), absl::Milliseconds(1), absl::Seconds(20)}) {
     EXPECT_EQ(right_->Receive(&received_, &fds_, absl::ZeroDuration(), spin).value(),
               Outcome::kTimeout);
@@ -84,15 +84,15 @@ TEST_F(ChannelTest, DescriptorsArriveCloseOnExec) {
   }
 }
 
-TEST_F(ChannelTest, TellsTimeoutFromEnd) {
+TEST_F(ChannelTest, DistinguishesTimeoutFromEnd) {
   EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Milliseconds(1)).value(), Outcome::kTimeout);
   left_.reset();
   EXPECT_EQ(right_->Receive(&received_, &fds_, absl::Seconds(5)).value(), Outcome::kClosed);
   EXPECT_EQ(right_->Send(PingCommand(1)).code(), absl::StatusCode::kUnavailable);
 }
 
-// A worker that dies with commands unread must still be heard out.
-TEST_F(ChannelTest, LastWordsOfAPeerThatDiedWithPacketsUnread) {
+// The last packets of a worker that dies with unread commands must still be read.
+TEST_F(ChannelTest, ReadsPacketsOfADeadPeer) {
   ASSERT_TRUE(right_->Send(PingCommand(1)).ok());  // never read
   ASSERT_TRUE(left_->Send(PingCommand(7)).ok());
   left_.reset();
@@ -101,7 +101,7 @@ TEST_F(ChannelTest, LastWordsOfAPeerThatDiedWithPacketsUnread) {
   EXPECT_EQ(right_->Receive(&received_, &fds_).value(), Outcome::kClosed);
 }
 
-TEST_F(ChannelTest, RefusesWhatDoesNotFit) {
+TEST_F(ChannelTest, RefusesOversizedPackets) {
   Command large;
   large.mutable_start()->set_device_id(std::string(kMaxPacketBytes, 'x'));
   EXPECT_EQ(left_->Send(large).code(), absl::StatusCode::kResourceExhausted);
@@ -114,14 +114,14 @@ TEST_F(ChannelTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(received_.start().device_id().size(), kMaxPacketBytes - 64);
 }
 
-TEST_F(ChannelTest, SendToAStuckPeerEnds) {
+TEST_F(ChannelTest, SendToBlockedPeerEnds) {
   ASSERT_TRUE(left_->SetSendTimeout(absl::Milliseconds(20)).ok());
   absl::Status status;
   for (int i = 0; i < 100000 && status.ok(); ++i) status = left_->Send(PingCommand(i));
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST_F(ChannelTest, TryingToSendToAStuckPeerEndsAtOnce) {
+TEST_F(ChannelTest, TrySendToBlockedPeerReturnsAtOnce) {
   const std::string message = PingCommand(1).SerializeAsString();
   absl::Status status;
   int sent = -1;
@@ -132,7 +132,7 @@ TEST_F(ChannelTest, TryingToSendToAStuckPeerEndsAtOnce) {
   EXPECT_TRUE(left_->TrySend(message).ok());
 }
 
-// Raw packets as a hostile peer may send them.
+// Raw packets of a hostile peer.
 class HostilePeerTest : public ChannelTest {
  protected:
   void SendRaw(const std::string& bytes, int num_descriptors = 0) {
@@ -155,7 +155,7 @@ class HostilePeerTest : public ChannelTest {
   }
 };
 
-TEST_F(HostilePeerTest, MalformedTruncatedAndOverfullPacketsAreErrorsAndLeakNothing) {
+TEST_F(HostilePeerTest, InvalidPacketsAreErrorsAndLeakNothing) {
   int before = NumDescriptors();
   SendRaw("\xff\xff\xff garbage");
   EXPECT_EQ(right_->Receive(&received_, &fds_).status().code(), absl::StatusCode::kInvalidArgument);
@@ -168,7 +168,7 @@ TEST_F(HostilePeerTest, MalformedTruncatedAndOverfullPacketsAreErrorsAndLeakNoth
   EXPECT_EQ(NumDescriptors(), before);
 }
 
-TEST_F(ChannelTest, SendsFromManyThreadsStayWhole) {
+TEST_F(ChannelTest, ConcurrentSendsStayWhole) {
   constexpr int kThreads = 4, kEach = 500;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {

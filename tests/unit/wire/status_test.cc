@@ -13,7 +13,7 @@ TEST(WireStatusTest, LinearAlgebraKeepsItsReason) {
   EXPECT_EQ(ReasonOf(ToStatus(FromStatus(singular))), v1::ERROR_REASON_LINEAR_ALGEBRA);
   EXPECT_EQ(ReasonOf(ToStatus(FromStatus(absl::OutOfRangeError("an index")))),
             v1::ERROR_REASON_DATA_OUT_OF_RANGE);
-  // A worker chooses no other reason, and this one not for another code.
+  // A worker sets no other reason, and this reason only with its code.
   wire::Status status = FromStatus(singular);
   status.set_code(static_cast<int>(absl::StatusCode::kInternal));
   EXPECT_EQ(ReasonOf(ToStatus(status)), v1::ERROR_REASON_INTERNAL);
@@ -39,7 +39,7 @@ TEST(WireStatusTest, UnknownCodesAreInternal) {
   }
 }
 
-TEST(WireStatusTest, TextIsMadeUtf8SoThatThePeerCanParseIt) {
+TEST(WireStatusTest, TextIsMadeUtf8) {
   std::string text = "a\xff\xc0\xaf \xed\xa0\x80 \xc3\xa9 \xf0\x9f\x98\x80 \xe2\x82";
   Status status = FromStatus(absl::InternalError(text));
   Status parsed;

@@ -14,7 +14,7 @@ Task Fill(uint64_t sequence, uint64_t size) {
   return task;
 }
 
-TEST(TaskPacketTest, IsTheSubmitOfItsTasks) {
+TEST(TaskPacketTest, PacketEqualsSubmitOfItsTasks) {
   TaskPacket packet;
   EXPECT_TRUE(packet.empty());
   Submit submit;
@@ -22,7 +22,7 @@ TEST(TaskPacketTest, IsTheSubmitOfItsTasks) {
     *submit.add_tasks() = Fill(sequence, 1000 * sequence);
     packet.Add(submit.tasks().Get(submit.tasks_size() - 1));
   }
-  // One whose length takes several bytes.
+  // A task whose length takes several bytes.
   *submit.add_tasks() = Fill(301, 1);
   submit.mutable_tasks(3)->set_label(std::string(20000, 'x'));
   packet.Add(submit.tasks(3));
@@ -30,7 +30,7 @@ TEST(TaskPacketTest, IsTheSubmitOfItsTasks) {
   EXPECT_EQ(packet.Decode().SerializeAsString(), submit.SerializeAsString());
 }
 
-TEST(TaskPacketTest, AnyRunOfItsTasksIsACommand) {
+TEST(TaskPacketTest, AnyRangeOfTasksIsACommand) {
   TaskPacket packet;
   for (uint64_t sequence = 1; sequence <= 4; ++sequence) packet.Add(Fill(sequence, 64));
   const size_t begin = packet.tasks()[1].begin, end = packet.tasks()[2].end;
@@ -43,7 +43,7 @@ TEST(TaskPacketTest, AnyRunOfItsTasksIsACommand) {
   EXPECT_EQ(command.submit().tasks(1).sequence(), 3u);
 }
 
-TEST(TaskPacketTest, IsEmptyOnceCleared) {
+TEST(TaskPacketTest, IsEmptyAfterClear) {
   TaskPacket packet;
   packet.Add(Fill(1, 64));
   packet.Clear();

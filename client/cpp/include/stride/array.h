@@ -1,4 +1,4 @@
-// Arrays that the daemon holds, as a client sees them.
+// A client's view of arrays in the daemon.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct ArraySpec {
   bool operator==(const ArraySpec&) const = default;
 };
 
-// Elements, and bytes in C order; nothing when an extent is negative or the product does not fit 63
-// bits.
+// Number of elements, and bytes in C order; nullopt when an extent is negative or the product
+// exceeds 63 bits.
 std::optional<int64_t> NumElements(const ArraySpec& spec);
 std::optional<int64_t> SizeBytes(const ArraySpec& spec);
 
@@ -39,28 +39,28 @@ struct ArrayInfo {
   enum class State { kUnspecified, kPending, kReady, kFailed };
   std::string name;
   ArraySpec spec;
-  // Bytes from one element to the next along each axis.
+  // Bytes between neighbouring elements along each axis.
   std::vector<int64_t> strides;
   int64_t size_bytes = 0;
   State state = State::kUnspecified;
-  // With kFailed.
+  // Set with kFailed.
   std::optional<Error> error;
-  // Devices that hold a valid copy.
+  // Devices with a valid copy.
   std::vector<std::string> devices;
-  // Of one that is spread over them.
+  // Set for an array that is spread over several devices.
   std::optional<Sharding> sharding;
 };
 
-// Stands for one array of a Client's session, from the moment it is asked for: it may be used as an
-// operand before it exists. An operation that fails leaves its error on its arrays, and every later
-// use reports that error.
+// A handle of one array in a Client's session. It is valid as an operand from the call that creates
+// it, before the array has content. A failed operation leaves its error on its arrays, and each
+// later use reports that error.
 //
-// Move-only. The daemon is told to forget the handle when the Array and every Operand made from it
-// are gone; such releases travel in batches. An Array may outlive its Client, but is then of no
-// use. Any thread may use it, one at a time.
+// Move-only. The daemon releases the handle once the Array and every Operand made from it are
+// destroyed; releases are sent in batches. An Array may outlive its Client, but is then unusable.
+// Any thread may use it, one at a time.
 class Array {
  public:
-  // Stands for nothing; every use reports INVALID_ARGUMENT.
+  // Refers to no array; each use returns INVALID_ARGUMENT.
   Array() = default;
   explicit Array(std::shared_ptr<internal::ArrayState> state) : state_(std::move(state)) {}
   Array(Array&&) = default;
@@ -69,18 +69,17 @@ class Array {
   Array& operator=(const Array&) = delete;
 
   explicit operator bool() const { return state_ != nullptr; }
-  // `sessions/{session}/arrays/{handle}`, or the name it was given.
+  // `sessions/{session}/arrays/{handle}`, or the given name.
   std::string name() const;
 
-  // Type and shape. Waits until the daemon has accepted the operation that makes it, not until that
-  // is done.
+  // Type and shape. Waits until the daemon has accepted the producing operation, not until its end.
   Result<ArraySpec> Spec(const CallOptions& options = {}) const;
-  // Waits until its content exists, or tells why it never will.
+  // Waits until the content is ready; returns the array's error if its operation failed.
   Result<void> Wait(const CallOptions& options = {}) const;
   // Waits for the work. FAILED_PRECONDITION unless the operation was given
   // ComputeOptions::timeline.
   Result<stride::Timeline> Timeline(const CallOptions& options = {}) const;
-  // What the daemon knows of it now.
+  // The daemon's present description of the array.
   Result<ArrayInfo> Describe(const CallOptions& options = {}) const;
 
   const std::shared_ptr<internal::ArrayState>& state() const { return state_; }

@@ -1,4 +1,4 @@
-// What every call may be told.
+// Options of calls.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ struct CallOptions {
 };
 
 struct TransferOptions : CallOptions {
-  // Bytes moved since the last report. Called from the transfer's threads, several at once; must be
-  // quick.
+  // Receives the number of bytes moved since the last report. Called from the transfer's threads,
+  // several at once; must return quickly.
   std::function<void(int64_t)> progress;
 };
 
@@ -28,19 +28,19 @@ struct PutOptions : TransferOptions {
   // A full array name such as `tenants/default/arrays/weights`; empty: a handle of this client's
   // session.
   std::string name;
-  // Named arrays only: how long it lives. Zero: for good.
+  // Named arrays only: lifetime. Zero: unlimited.
   std::chrono::seconds ttl{0};
   // Device to place it on, such as `devices/cpu:0`; empty: the daemon's choice.
   std::string device;
-  // In place of a device: spreads it over several.
+  // Spreads the array over several devices; replaces `device`.
   std::optional<Sharding> sharding;
   // Named arrays only: overwrites a ready array of the same type and shape.
   bool overwrite = false;
 };
 
 struct ComputeOptions : CallOptions {
-  // Has the daemon report where the time went (Array::Timeline), at the price of an answer only
-  // when the work is done.
+  // Makes the daemon report a timeline (Array::Timeline). The daemon then answers only when the
+  // work is done.
   bool timeline = false;
 };
 

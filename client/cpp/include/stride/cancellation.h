@@ -7,21 +7,21 @@
 
 namespace stride {
 
-// Copies share one state. Any thread may call any member. Once cancelled it stays so: use a new one
-// for new calls.
+// Copies share one state. Any thread may call any member. A cancelled token stays cancelled: use a
+// new one for new calls.
 class Cancellation {
  public:
   Cancellation();
 
-  // Calls that carry this token end soon with CANCELLED; the daemon cancels their queued work. Safe
-  // to call twice.
+  // Calls with this token end soon with CANCELLED; the daemon cancels their queued work. May be
+  // called twice.
   void Cancel() const;
   bool cancelled() const;
 
-  // Runs `action` at Cancel, on the cancelling thread, or at once when that has happened. It must
-  // not block or call back into this token.
+  // Runs `action` at Cancel, on the cancelling thread, or at once if it is cancelled already. It
+  // must not block or call back into this token.
   uint64_t Add(std::function<void()> action) const;
-  // When this returns, the action neither runs nor will run.
+  // Once this returns, the action neither runs nor will run.
   void Remove(uint64_t id) const;
 
  private:

@@ -1,4 +1,4 @@
-// The way in: connect, upload arrays, run operations on them, fetch results, watch devices and
+// Entry point: connect, upload arrays, run operations on them, fetch results, watch devices and
 // jobs.
 #pragma once
 
@@ -27,45 +27,44 @@ namespace internal {
 class Core;
 }
 
-// For ConnectOptions::tls_ca: whom the system believes.
+// ConnectOptions::tls_ca: the system's trusted roots.
 inline constexpr char kSystemRoots[] = "system";
 
 struct ConnectOptions {
   // `unix:/run/stride/stride.sock`, `localhost:7433`, or `tcp:localhost:7433` as strided's --listen
   // spells it. Empty: DefaultAddress().
   std::string address;
-  // TLS, as every address needs that is not of this machine: who signed the daemon's certificate, a
-  // PEM file or kSystemRoots. Empty: no TLS.
+  // TLS, required for addresses on other machines: the certificate authority of the daemon's
+  // certificate, a PEM file or kSystemRoots. Empty: no TLS.
   std::string tls_ca;
-  // The client's own certificate and key (PEM files), where the daemon asks for one.
+  // The client's own certificate and key (PEM files), if the daemon requires one.
   std::string tls_cert, tls_key;
-  // The name that the daemon's certificate must have, where it is not the address's host.
+  // Expected name in the daemon's certificate, if it differs from the address's host.
   std::string tls_server_name;
   // Bearer token; empty: STRIDE_TOKEN, if set. Never sent unencrypted to another machine.
   std::string token;
   // How long Connect waits for the daemon to answer.
   std::chrono::milliseconds connect_timeout{5000};
-  // For calls that name none; zero: no limit.
+  // For calls without a timeout; zero: no limit.
   std::chrono::nanoseconds default_timeout{0};
-  // Idle time after which the daemon may end the session. The client renews it for as long as it
-  // lives.
+  // Idle time after which the daemon may end the session. The client renews it while it exists.
   std::chrono::seconds session_ttl{600};
-  // Connections for bulk bytes; an array is moved by up to this many at once. 0: by the number of
-  // cores, 2 to 8.
+  // Connections for bulk bytes; a transfer uses up to this many at once. 0: by the number of cores,
+  // 2 to 8.
   int num_bulk_channels = 0;
-  // Large arrays travel through memory shared with the daemon where it is on this machine and
-  // shares any (see AllocateShared). False: always in messages.
+  // Moves large arrays through memory shared with the daemon, if it is on this machine and offers
+  // such memory (see AllocateShared). False: always in messages.
   bool share_memory = true;
-  // Operations and Run travel by Unix sockets without HTTP/2 where the daemon is reached by its
-  // Unix socket and gives such connections: a small call then takes some 50 us less. False: always
-  // by gRPC.
+  // Sends operations and Run over Unix sockets without HTTP/2, if the daemon is reached by its Unix
+  // socket and offers such connections: a small call then takes about 50 us less. False: always by
+  // gRPC.
   bool local_calls = true;
 };
 
 // STRIDE_ADDRESS, else the socket in XDG_RUNTIME_DIR when it exists, else /run/stride/stride.sock.
 std::string DefaultAddress();
 
-// Text that kernels printed with printf, in any encoding, and how many lines after it were dropped.
+// Text that kernels printed with printf, in any encoding, and the number of lines dropped after it.
 struct KernelOutput {
   std::string text;
   uint64_t dropped_lines = 0;
@@ -79,19 +78,19 @@ struct RunReply {
   };
   std::vector<Value> values;
   Timeline timeline;
-  KernelOutput printed;  // by an operation without arrays; else Client::ReadPrinted has it
+  KernelOutput printed;  // set for an operation without arrays; otherwise use Client::ReadPrinted
 };
 
-// Thread-safe. Its session is opened by the first call that needs one and ends, with every unnamed
-// array, when the Client is destroyed; destruction waits for background calls, which it cancels.
+// Thread-safe. The first call that needs a session opens it. Destruction of the Client ends the
+// session and releases its unnamed arrays; it cancels background calls and waits for them.
 //
-// Operations (Compute and its short forms) return at once: they travel down one ordered stream,
-// many to a message, and their Arrays may be used right away. What goes wrong is told by the
-// Arrays. Bulk bytes travel on connections of their own and those calls block.
+// Operations (Compute and its short forms) return at once: they are sent over one ordered stream,
+// many in a message, and their Arrays are usable immediately. Their errors are reported by the
+// Arrays. Bulk bytes use connections of their own, and those calls block.
 class Client {
  public:
   // Fails with UNAVAILABLE when nothing answers at the address in time, with INVALID_ARGUMENT when
-  // it is no address.
+  // the address is malformed.
   static Result<Client> Connect(const ConnectOptions& options = {});
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
@@ -99,7 +98,7 @@ class Client {
 
   const std::string& address() const;
 
-  // --- bytes in and out. `data` must stay unchanged until the call returns. ---
+  // --- transfers. `data` must stay unchanged until the call returns. ---
   Result<Array> PutBytes(std::span<const std::byte> data, const ArraySpec& spec,
                          const PutOptions& options = {});
   template <typename T>
@@ -112,7 +111,8 @@ class Client {
                     const PutOptions& options = {}) {
     return Put(std::span<const T>(data), std::move(shape), options);
   }
-  // C-order content into memory of exactly its size. INVALID_ARGUMENT when type or size differ.
+  // Copies the content in C order to memory of exactly its size. INVALID_ARGUMENT when type or size
+  // differ.
   Result<void> FetchBytes(const Array& array, std::span<std::byte> out,
                           DataType expected = DataType::kUnspecified,
                           const TransferOptions& options = {});
@@ -132,27 +132,26 @@ class Client {
     if (!fetched) return fetched.error();
     return out;
   }
-  // The same in the background. `data` and `out` must live until the Future has its result.
+  // The same in the background. `data` and `out` must stay valid until the Future has its result.
   Future<Array> PutAsync(std::span<const std::byte> data, const ArraySpec& spec,
                          PutOptions options = {});
   Future<void> FetchAsync(const Array& array, std::span<std::byte> out,
                           TransferOptions options = {});
 
-  // Memory that the daemon shares: arrays in it are put and fetched without a copy on this side.
-  // UNIMPLEMENTED unless the daemon is on this machine, reached by its Unix socket, and shares any;
-  // RESOURCE_EXHAUSTED where it has no room. Large arrays in other memory travel through such
-  // memory too, by themselves, with one copy here.
+  // Memory shared with the daemon: arrays in it are put and fetched without a copy on this side.
+  // UNIMPLEMENTED unless the daemon is on this machine, reached by its Unix socket, and offers such
+  // memory; RESOURCE_EXHAUSTED when it has no room. Transfers of large arrays in other memory use
+  // shared memory automatically, with one copy on this side.
   Result<SharedBuffer> AllocateShared(size_t bytes);
 
-  // --- named arrays ---
-  // An Array for a name; whether it exists is found out by its use. Destroying it deletes nothing.
+  // An Array for a name, which need not exist yet: its use reports that. Destruction deletes
+  // nothing.
   Array Open(std::string name);
   Result<std::vector<ArrayInfo>> ListArrays(const std::string& parent,
                                             const CallOptions& options = {});
   Result<void> DeleteArray(const std::string& name, const CallOptions& options = {});
 
-  // --- operations ---
-  // All results of an operation, in order; of a kernel launch, its new arrays.
+  // All results of an operation, in order; for a kernel launch its new arrays.
   std::vector<Array> ComputeAll(const Operation& operation, const ComputeOptions& options = {});
   // The first result.
   Array Compute(const Operation& operation, const ComputeOptions& options = {});
@@ -171,24 +170,24 @@ class Client {
   Array Reshape(const Array& array, std::vector<int64_t> shape);
   Array CopyTo(const Array& array, std::string_view device);
 
-  // Waits until everything submitted so far has ended; reports the first error since the last
-  // Synchronize. Arrays keep theirs.
+  // Waits until all submitted work has ended; reports the first error since the last Synchronize.
+  // Arrays keep their errors.
   Result<void> Synchronize(const CallOptions& options = {});
-  // Takes the text that kernels of this client have printed. Does not wait for launches: the text
-  // of all that were submitted is there after Synchronize. A failed launch has its text too.
+  // Takes the text that kernels of this client have printed. Does not wait for launches: after
+  // Synchronize it has the text of all submitted launches, also of failed ones.
   Result<KernelOutput> ReadPrinted(const CallOptions& options = {});
-  // One operation in one round trip, small inputs and results inside the messages.
+  // One operation in one round trip, with small inputs and results inside the messages.
   Result<RunReply> Run(const Operation& operation, const CallOptions& options = {});
   Future<RunReply> RunAsync(const Operation& operation, CallOptions options = {});
 
   // --- modules ---
   Result<Module> CreateModule(const ModuleSpec& spec, const CallOptions& options = {});
   Result<Module> GetModule(const std::string& name, const CallOptions& options = {});
-  // Without logs.
+  // Modules without their logs.
   Result<std::vector<Module>> ListModules(const CallOptions& options = {});
   Result<void> DeleteModule(const std::string& name, const CallOptions& options = {});
 
-  // --- functions of one's own, for all clients of the tenant ---
+  // --- client-defined functions, for all clients of the tenant ---
   // Returns its name, `tenants/{tenant}/functions/{id}`; operations call it by its id.
   Result<std::string> CreateFunction(const FunctionSpec& spec, const CallOptions& options = {});
   Result<std::vector<std::string>> ListFunctions(const CallOptions& options = {});
@@ -203,8 +202,8 @@ class Client {
   Result<Job> CreateJob(const JobSpec& spec, const CallOptions& options = {});
   Result<Job> GetJob(const std::string& name, const CallOptions& options = {});
   Result<std::vector<Job>> ListJobs(const CallOptions& options = {});
-  // Calls `on_change` on this thread with the present state, then every change, until a final state
-  // or until it returns false.
+  // Calls `on_change` on this thread with the present state and then with each change, until a
+  // final state or until it returns false.
   Result<void> WatchJob(const std::string& name, const std::function<bool(const Job&)>& on_change,
                         const CallOptions& options = {});
   Result<Job> CancelJob(const std::string& name, const CallOptions& options = {});
@@ -216,8 +215,8 @@ class Client {
   // --- devices ---
   Result<std::vector<Device>> ListDevices(const CallOptions& options = {});
   Result<DaemonLimits> GetLimits(const CallOptions& options = {});
-  // Calls `on_sample` on this thread with every round of samples until it returns false or
-  // max_samples are seen.
+  // Calls `on_sample` on this thread with each round of samples, until it returns false or after
+  // max_samples rounds.
   Result<void> WatchDevices(const WatchOptions& watch,
                             const std::function<bool(const std::vector<DeviceSample>&)>& on_sample,
                             const CallOptions& options = {});

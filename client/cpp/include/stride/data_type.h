@@ -28,7 +28,7 @@ enum class DataType : uint8_t {
   kComplex128,
 };
 
-// The bits of a half: C++20 has no arithmetic type for them.
+// The bits of a half-precision number: C++20 has no arithmetic type for it.
 struct Float16 {
   uint16_t bits;
 };
@@ -42,7 +42,7 @@ int64_t ItemSize(DataType type);
 // `int32`, `bfloat16`, ...
 std::string_view Name(DataType type);
 
-// The reverse of Name; nothing for an unknown name.
+// Inverse of Name; nullopt for an unknown name.
 std::optional<DataType> ParseDataType(std::string_view name);
 
 // The DataType of a C++ type. Types without one do not compile.

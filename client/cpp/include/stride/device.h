@@ -1,4 +1,4 @@
-// What the machine has and how busy it is.
+// The machine's devices and their load.
 #pragma once
 
 #include <chrono>
@@ -22,14 +22,14 @@ struct Device {
   std::string target;
   std::string pci_bus_id;
   std::string driver_version;
-  int max_workers = 0;  // tenants whose work it runs at once; others take turns. 0: not known
+  int max_workers = 0;  // tenants whose work it runs at once; others take turns. 0: unknown
 
-  // `devices/cuda:0`, by kind and index: names the device wherever `name` does, and is the same on
-  // every machine, though not for the same device.
+  // `devices/cuda:0`, by kind and index: valid wherever `name` is. The same on each machine, though
+  // not for the same device.
   std::string place() const;
 };
 
-// Bounds of the daemon for the clients of all tenants together. 0: not known.
+// Limits of the daemon for the clients of all tenants together. 0: unknown.
 struct DaemonLimits {
   int64_t descriptors = 0;  // file descriptors of the daemon
   int64_t open_descriptors = 0;

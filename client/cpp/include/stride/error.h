@@ -1,4 +1,4 @@
-// What went wrong in a call. The library throws nothing: everything that can fail returns Result.
+// Errors of calls. The library throws no exceptions: each function that can fail returns a Result.
 #pragma once
 
 #include <chrono>
@@ -30,10 +30,10 @@ enum class Code {
   kUnauthenticated = 16,
 };
 
-// `INVALID_ARGUMENT` and so on.
+// Such as `INVALID_ARGUMENT`.
 const char* Name(Code code);
 
-// One field of the request that is at fault, such as `operation.matmul.left.handle`.
+// One invalid field of the request, such as `operation.matmul.left.handle`.
 struct FieldViolation {
   std::string field;
   std::string description;
@@ -42,16 +42,16 @@ struct FieldViolation {
 struct Error {
   Code code = Code::kUnknown;
   std::string message;
-  // A name of stride.v1.ErrorReason such as `SHAPE_MISMATCH`; empty when the error arose on this
-  // side of the wire.
+  // A name of stride.v1.ErrorReason such as `SHAPE_MISMATCH`; empty when the client library
+  // detected the error.
   std::string reason;
-  // The values that the message names.
+  // The values in the message, by name.
   std::map<std::string, std::string> metadata;
   std::vector<FieldViolation> violations;
   // When the daemon expects the same call to succeed.
   std::optional<std::chrono::milliseconds> retry_delay;
 
-  // One paragraph for a person: code, reason, message, fields.
+  // One paragraph for people: code, reason, message, fields.
   std::string ToString() const;
 };
 

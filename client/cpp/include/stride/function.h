@@ -1,4 +1,4 @@
-// Functions of one's own that a daemon keeps and that operations name as they name built-in ones.
+// Client-defined functions that a daemon stores; operations call them like built-in ones.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace stride {
 
-// What a function computes.
+// The computation of a function.
 struct FunctionBody {
-  // A text such as `a * 2 + b` over the parameters. Of a function with several results: one text
+  // A text such as `a * 2 + b` over the parameters. A function with several results has one text
   // for each.
   static FunctionBody Expression(std::vector<std::string> texts,
                                  std::vector<std::string> parameters) {
     return {.texts = std::move(texts), .parameters = std::move(parameters)};
   }
-  // CUDA C++ that has a `__device__` function of this name. One with several results writes them
-  // through pointers, which follow its arguments.
+  // CUDA C++ with a `__device__` function named `entry`. A function with several results writes
+  // them through pointers, which follow its arguments.
   static FunctionBody DeviceFunction(std::string source, std::string entry) {
     return {.source = std::move(source), .entry = std::move(entry)};
   }
@@ -28,8 +28,8 @@ struct FunctionBody {
   std::string source, entry;
 };
 
-// A function of elements. Signatures such as `float32,float32->float32`; may be empty for an
-// expression, which is then typed as expressions are.
+// An elementwise function. Signatures such as `float32,float32->float32`; may be empty for an
+// expression, which is then typed like Operation::Expression.
 struct UfuncDefinition {
   std::vector<std::string> signatures;
   FunctionBody body;
@@ -38,7 +38,7 @@ struct UfuncDefinition {
 };
 
 // result = finish(combine over all elements of map(inputs)). Signatures such as
-// `float32->float64->float32`: the type in between is the accumulator's.
+// `float32->float64->float32`: the middle type is the accumulator's.
 struct ReductionDefinition {
   std::vector<std::string> signatures;
   std::optional<FunctionBody> map;
@@ -55,9 +55,9 @@ struct GufuncDefinition {
 };
 
 struct FunctionSpec {
-  std::string id;  // what operations call it
+  std::string id;  // the name that operations use
   std::variant<UfuncDefinition, ReductionDefinition, GufuncDefinition> definition;
-  std::string device_kind;  // `cuda` or `cpu`: for these devices only; empty: every kind present
+  std::string device_kind;  // `cuda` or `cpu`: for these devices only; empty: every available kind
 };
 
 }  // namespace stride

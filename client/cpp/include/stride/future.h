@@ -1,4 +1,4 @@
-// The result of a call that goes on in the background.
+// The result of a call that runs in the background.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace stride {
 
-// Move-only. Dropping it neither waits nor cancels.
+// Move-only. Destruction neither waits nor cancels.
 template <typename T>
 class [[nodiscard]] Future {
  public:
@@ -27,20 +27,20 @@ class [[nodiscard]] Future {
   Future(Future&&) = default;
   Future& operator=(Future&&) = default;
 
-  // True when the result is there within that time.
+  // True when the result is available within `time`.
   bool WaitFor(std::chrono::nanoseconds time) {
     std::unique_lock lock(state_->mutex);
     return state_->ready.wait_for(lock, time, [this] { return state_->result.has_value(); });
   }
 
-  // Waits, and takes the result. Once only.
+  // Waits for the result and moves it out. Call once.
   Result<T> Get() {
     std::unique_lock lock(state_->mutex);
     state_->ready.wait(lock, [this] { return state_->result.has_value(); });
     return std::move(*state_->result);
   }
 
-  // Get then soon returns CANCELLED, unless the result came first.
+  // Get then soon returns CANCELLED, unless the result arrived first.
   void Cancel() { cancellation_.Cancel(); }
 
  private:

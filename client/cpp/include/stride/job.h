@@ -14,9 +14,9 @@ struct JobSpec {
   std::vector<Operation> operations;
   std::chrono::nanoseconds timeout{0};  // zero: no limit
   std::string label;
-  int priority = 0;  // -10 to 10, of operations that have none of their own
-  std::string id;    // empty: the daemon makes one
-  // Makes creation safe to repeat. Empty: the client makes one.
+  int priority = 0;  // -10 to 10, for operations without a priority of their own
+  std::string id;    // empty: the daemon chooses one
+  // Makes creation safe to repeat. Empty: the client chooses one.
   std::string request_id;
   bool validate_only = false;
 };

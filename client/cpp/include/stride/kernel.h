@@ -1,4 +1,4 @@
-// Launching kernels of one's own.
+// Launches of client-defined kernels.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace stride {
 
-// None is 0: a launch with such an extent is refused, as in CUDA.
+// An extent of 0 is refused, as in CUDA.
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
 };
 
-// A part of a struct that a kernel takes by value: a pointer of 8 bytes to an array, or bytes.
+// A member of a struct that a kernel takes by value: a pointer of 8 bytes to an array, or bytes.
 // Exactly one of `array`, `new_array` and `raw` is set.
 struct StructMember {
   uint32_t offset = 0;  // bytes from the struct's start
@@ -25,42 +25,42 @@ struct StructMember {
   std::optional<std::string> raw = {};
 };
 
-// The texel that a coordinate outside of a texture's axis reads. kWrap and kMirror need normalized
-// coordinates, and are kClamp without.
+// The texel for a coordinate outside of a texture's axis. kWrap and kMirror require normalized
+// coordinates; otherwise they act as kClamp.
 enum class AddressMode { kWrap = 1, kClamp = 2, kMirror = 3, kBorder = 4 };
 
 // An array that the kernel reads through a texture: the parameter is a `cudaTextureObject_t`. The
-// launch reads the array as it is in the launch's turn.
+// kernel sees the array's content as of the launch.
 struct Texture {
   // Contiguous, of int8, uint8, int16, uint16, int32, uint32, float16 or float32.
   Operand array;
-  // Texels are read by their number (`tex1Dfetch`), not by coordinates (`tex1D`, `tex2D`, `tex3D`).
+  // Texels are read by index (`tex1Dfetch`), not by coordinates (`tex1D`, `tex2D`, `tex3D`).
   bool by_number = false;
-  // Width, height, depth in texels. Empty: the array's shape, whose last axis has the width times
-  // the channels; by number all of its elements.
+  // Width, height, depth in texels. Empty: the array's shape, with the last axis divided by the
+  // channels; with `by_number` all elements.
   std::vector<uint32_t> extents = {};
-  uint64_t pitch_bytes = 0;  // from row to row; 0: rows follow each other
-  uint32_t channels = 1;     // of a texel: 1, 2 or 4
-  // For each axis, the width's first; those that are missing are kClamp.
+  uint64_t pitch_bytes = 0;  // bytes between rows; 0: rows are contiguous
+  uint32_t channels = 1;     // per texel: 1, 2 or 4
+  // One per axis, the width's first; missing ones are kClamp.
   std::vector<AddressMode> address_modes = {};
-  // Weighs the texels next to the coordinate, with 8 bits of fraction.
+  // Interpolates the texels next to the coordinate, with 8 bits of fraction.
   bool linear_filter = false;
   bool normalized_coordinates = false;  // from 0 to 1
-  bool normalized_values = false;       // floats from integers of 8 and 16 bits
+  bool normalized_values = false;       // converts integers of 8 and 16 bits to floats
   std::vector<float> border_color = {};
 };
 
-// What stands behind one parameter of the kernel.
-// Exactly one of `operand`, `new_array`, `raw`, `members` and `texture` is set.
+// The argument for one parameter of the kernel. Exactly one of `operand`, `new_array`, `raw`,
+// `members` and `texture` is set.
 struct KernelArgument {
-  // An array goes as a pointer to its first element: contiguous, and of the type that the parameter
-  // points to. A number is converted to the parameter's type where that loses nothing.
+  // An array is passed as a pointer to its first element. It must be contiguous and have the
+  // parameter's pointee type. A number is converted to the parameter's type, if this is exact.
   KernelArgument(Operand input) : operand(std::move(input)) {}
   KernelArgument(const Array& array) : operand(array) {}
   KernelArgument(Texture image) : texture(std::move(image)) {}
   template <typename T>
   requires std::is_arithmetic_v<T> KernelArgument(T number) : operand(number) {}
-  // A new array of zeros that the launch makes and returns.
+  // A new array of zeros that the launch creates and returns.
   static KernelArgument Out(ArraySpec spec) {
     KernelArgument argument;
     argument.new_array = std::move(spec);
@@ -73,8 +73,8 @@ struct KernelArgument {
     return argument;
   }
 
-  // A struct by value of `size` bytes with arrays in it; what no member names is zero. Nothing
-  // tells what its pointers point to: the arrays count as written.
+  // A struct by value of `size` bytes with arrays in it; bytes outside of the members are zero. The
+  // types of its pointees are unknown, so the arrays count as written.
   static KernelArgument Struct(uint32_t size, std::vector<StructMember> members) {
     KernelArgument argument;
     argument.members = std::move(members);
@@ -86,21 +86,21 @@ struct KernelArgument {
   std::optional<ArraySpec> new_array;
   std::optional<std::string> raw;
   std::optional<std::vector<StructMember>> members;
-  uint32_t struct_size = 0;  // with `members`
+  uint32_t struct_size = 0;  // bytes; set with `members`
   std::optional<Texture> texture;
 
  private:
   KernelArgument() = default;
 };
 
-// A `__constant__` or `__device__` variable and what a launch sets it to.
+// A `__constant__` or `__device__` variable and its value for a launch.
 struct GlobalValue {
-  // As the source spells it; for a template a name expression such as `table<float>`. One of the
-  // module's where a module is named.
+  // In the source's spelling; for a template a name expression such as `table<float>`. With a
+  // module it must be one of the module's globals.
   std::string name;
-  // An array, whose bytes the variable's first become, or a number.
+  // An array, copied to the start of the variable, or a number.
   std::optional<Operand> value = {};
-  std::optional<std::string> raw = {};  // a struct, without `value`
+  std::optional<std::string> raw = {};  // a struct; excludes `value`
 };
 
 enum class CodeKind { kSource, kPtx, kBinary, kModule };
@@ -116,21 +116,21 @@ struct KernelOptions {
   // Compiler options from the daemon's allow-list; with source only.
   std::vector<std::string> compiler_options;
   std::vector<KernelArgument> arguments;
-  // Constants that are not among them are as the source initializes them.
+  // Other constants have their initial values from the source.
   std::vector<GlobalValue> globals = {};
-  // All blocks run at once and may wait for each other; a grid too large for that is refused.
+  // All blocks run at once and may synchronize; a grid too large for that is refused.
   bool cooperative = false;
 };
 
-// Kernels compiled once and kept under a name.
+// Kernels compiled once and stored under a name.
 struct ModuleSpec {
   std::string code;
   CodeKind code_kind = CodeKind::kSource;
   std::vector<std::string> compiler_options;
-  std::vector<std::string> entries;  // empty: every __global__ that is no template
+  std::vector<std::string> entries;  // empty: each __global__ function that is not a template
   std::vector<std::string> globals;  // variables that launches may set
-  std::string id;                    // empty: the daemon makes one from the content
-  std::string device_kind;           // empty: every kind present
+  std::string id;                    // empty: the daemon derives one from the content
+  std::string device_kind;           // empty: every available kind
 };
 
 struct KernelInfo {
@@ -146,7 +146,7 @@ struct GlobalInfo {
   std::string target;
   uint64_t size_bytes = 0;
   bool constant = false;
-  DataType data_type = DataType::kUnspecified;  // of its elements, where the compiler tells it
+  DataType data_type = DataType::kUnspecified;  // its elements' type, if the compiler reports it
 };
 
 struct Module {

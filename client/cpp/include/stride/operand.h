@@ -12,15 +12,15 @@
 
 namespace stride {
 
-// An array, or a number. Plain C++ numbers are weak, as Python's are in NumPy 2: they take the type
-// of the arrays they meet. Copies share one state, which keeps an array's handle alive.
+// An array, or a number. Plain C++ numbers are weak, like Python's in NumPy 2: they take the type
+// of the arrays in the same operation. Copies share one state, which keeps an array's handle alive.
 class Operand {
  public:
   struct Impl;
 
   Operand(const Array& array);
   Operand(bool value);
-  Operand(const char*) = delete;  // would be taken as a bool
+  Operand(const char*) = delete;  // would convert to bool
   template <std::signed_integral T>
   Operand(T value) : Operand(FromInt(value)) {}
   template <std::unsigned_integral T>
@@ -30,15 +30,15 @@ class Operand {
 
   // An array by its full name, `tenants/{tenant}/arrays/{id}`.
   static Operand Named(std::string name);
-  // A handle made by an earlier operation of the same job.
+  // A handle created by an earlier operation of the same job.
   static Operand JobHandle(uint64_t handle);
-  // Bytes that travel in the request itself; at most 4 MiB a message in all. Copied.
+  // Bytes that are sent in the request itself; at most 4 MiB per message in total. Copied.
   static Operand Inline(std::span<const std::byte> data, const ArraySpec& spec);
   template <typename T>
   static Operand Inline(std::span<const T> data, std::vector<int64_t> shape) {
     return Inline(std::as_bytes(data), {DataTypeOf<T>(), std::move(shape)});
   }
-  // A copy that has exactly this type. Of numbers only; others stay as they are.
+  // A copy with exactly this type. Numbers only; others are returned unchanged.
   Operand As(DataType type) const;
 
   const Impl& impl() const { return *impl_; }

@@ -1,5 +1,4 @@
-// What operations leave to choose. Members that are not set mean what NumPy means by leaving them
-// out.
+// Options of operations. Unset members have NumPy's defaults.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +15,10 @@ namespace stride {
 enum class Casting { kUnspecified, kNo, kEquiv, kSafe, kSameKind, kUnsafe };
 
 struct UfuncOptions {
-  DataType data_type = DataType::kUnspecified;  // computes in and returns this type
-  Casting casting = Casting::kUnspecified;      // of inputs and of the result; same kind
-  std::optional<Operand> where;  // bool; elements where it is false are left as they are
-  int num_outputs = 0;           // of a client's own function with several results
+  DataType data_type = DataType::kUnspecified;  // type of computation and result
+  Casting casting = Casting::kUnspecified;      // for inputs and result; unspecified: kSameKind
+  std::optional<Operand> where;  // bool; elements where it is false are left unchanged
+  int num_outputs = 0;           // set for a client-defined function with several results
 };
 
 enum class Reduction {
@@ -34,45 +33,46 @@ enum class Reduction {
   kArgmax,
   kNorm,
   kCountNonzero,
-  kVar,  // of the values' distances from their mean, divided by the number less `correction`
-  kStd   // its square root
+  kVar,  // sum of squared distances from the mean, divided by n - `correction`
+  kStd   // square root of kVar
 };
 std::optional<Reduction> ParseReduction(std::string_view name);
 
 struct ReduceOptions {
   std::vector<int32_t> axes;  // empty: all
   bool keep_dims = false;
-  DataType data_type = DataType::kUnspecified;  // of accumulator and result; unspecified: NumPy's
-  std::optional<Operand> initial;               // a number that takes part as one more element does
-  std::optional<Operand> where;                 // bool; elements where it is false take no part
-  bool skip_nan = false;                        // nansum, nanmean, ...: NaN take no part either
-  double correction = 0;                        // of kVar and kStd: NumPy's ddof
+  // type of accumulator and result; unspecified: NumPy's
+  DataType data_type = DataType::kUnspecified;
+  std::optional<Operand> initial;  // a number, combined like one more element
+  std::optional<Operand> where;    // bool; elements where it is false are ignored
+  bool skip_nan = false;           // nansum, nanmean, ...: NaN are ignored too
+  double correction = 0;           // kVar and kStd: NumPy's ddof
 };
 
 struct AccumulateOptions {
-  std::optional<int32_t> axis;   // may be unset for one axis alone
+  std::optional<int32_t> axis;   // may be unset if there is one axis
   bool include_initial = false;  // one longer, beginning with the function's identity
   bool reverse = false;          // from the last element to the first
-  bool exclusive = false;        // element i combines those before it
+  bool exclusive = false;        // element i combines only earlier elements
   DataType data_type = DataType::kUnspecified;
 };
 
-// What an index outside its axis means.
+// Meaning of an index outside its axis.
 enum class IndexMode { kUnspecified, kRaise, kWrap, kClip };
 
 struct IndexOptions {
-  int32_t axis = 0;  // of the first index array
+  int32_t axis = 0;  // axis of the first index array
   IndexMode mode = IndexMode::kUnspecified;
   bool along_axis = false;                  // take_along_axis: one index array of the input's rank
-  Casting casting = Casting::kUnspecified;  // of what is scattered; unspecified: unsafe
+  Casting casting = Casting::kUnspecified;  // for scattered values; unspecified: unsafe
 };
 
 struct SortOptions {
   std::optional<int32_t> axis;  // unset: the last
   bool descending = false;
   bool indices = false;  // argsort
-  // With `indices`, lexsort: what is equal in the input is ordered by the first of these, and so
-  // on.
+  // With `indices`, lexsort: elements that are equal in the input are ordered by the first of
+  // these, and so on.
   std::vector<Operand> more_keys;
 };
 
@@ -82,11 +82,11 @@ struct PartitionOptions {
 };
 
 struct InterpolateOptions {
-  // Numbers: the values before the first known place and after the last; unset: those there.
+  // Numbers: results before the first known position and after the last; unset: the values there.
   std::optional<Operand> left, right;
 };
 
-// Where two rows of a sum of products overlap: as a whole; as long as the longer one; anywhere.
+// Overlap of two rows in a sum of products: complete, centred with the longer row's length, or any.
 enum class CorrelateMode { kValid = 1, kSame, kFull };
 
 struct TopKOptions {
@@ -107,7 +107,7 @@ struct GroupReduceOptions {
 
 struct GufuncOptions {
   DataType data_type = DataType::kUnspecified;
-  // For each input, then each output, where the layout's axes are; empty: the last ones.
+  // For each input, then each output: positions of the layout's axes; empty: the last ones.
   std::vector<std::vector<int32_t>> axes;
   std::optional<int32_t> axis;
   bool keep_dims = false;
@@ -119,16 +119,16 @@ struct LinalgOptions {
   bool values_only = false;  // R, S or the eigenvalues alone
 };
 
-// Where a transform's sum is divided by its length.
+// Scaling of a transform, as NumPy's `norm`.
 enum class FftNorm { kUnspecified, kBackward, kOrtho, kForward };
 
 struct FftOptions {
   std::vector<int32_t> axes;     // empty: all
-  std::vector<int64_t> lengths;  // along each of them; empty: the input's
+  std::vector<int64_t> lengths;  // along each of `axes`; empty: the input's
   FftNorm norm = FftNorm::kUnspecified;
 };
 
-// A stream of random numbers: element i is a function of these and i alone, on every device.
+// A stream of random numbers: element i is a function of these members and i, on every device.
 struct RandomStream {
   enum class Generator { kUnspecified, kPhilox4x32, kThreefry2x32 };
   uint64_t key = 0;

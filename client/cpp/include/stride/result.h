@@ -1,4 +1,4 @@
-// A value or the Error that took its place.
+// A value, or the Error that replaces it.
 #pragma once
 
 #include <cassert>
@@ -10,8 +10,8 @@
 
 namespace stride {
 
-// Reading the value of a failed Result, or the error of a good one, is a bug of the caller and
-// asserts.
+// Reading the value of a failed Result, or the error of a successful one, is a bug of the caller
+// and asserts.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -8,11 +8,12 @@
 namespace stride {
 
 struct Sharding {
-  // Axis that is split, as numpy.array_split does, in [-rank, rank).
+  // The axis that is split, as by numpy.array_split, in [-rank, rank).
   int32_t axis = 0;
-  // In place of a split: every device holds the whole.
+  // Instead of a split: every device has the whole array.
   bool replicated = false;
-  // Devices in the order of their parts; empty: all that serve of the kind that the daemon prefers.
+  // Devices in the order of their parts; empty: all serving devices of the kind that the daemon
+  // prefers.
   std::vector<std::string> devices;
 
   bool operator==(const Sharding&) const = default;

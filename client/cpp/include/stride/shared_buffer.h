@@ -1,4 +1,5 @@
-// Memory shared with the daemon, for arrays of one's own: no byte of them is copied on the way.
+// Memory shared with the daemon, for the client's arrays: their bytes are transferred without a
+// copy.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +12,13 @@ namespace internal {
 class UserRegion;
 }
 
-// Made by Client::AllocateShared, zero at first, page aligned. What Put reads from it, and Fetch
-// puts into it, goes without a copy on this side; on a GPU by DMA. Any part of it may be used; it
-// must not change while a call uses it, as with all memory.
+// Created by Client::AllocateShared, zero at first, page aligned. Put from it and Fetch to it need
+// no copy on this side; on a GPU they use DMA. Any part of it may be used. It must not change while
+// a call uses it, like all memory.
 //
-// Outlives its Client: the bytes stay, and are ordinary memory from then on. They do not outlive
-// the daemon's session without it, as when this process was stopped for longer than the session's
-// time to live: they are zero then. Movable; not thread-safe.
+// Outlives its Client: the bytes stay, and are ordinary memory from then on. If the daemon ends the
+// session without the client, for example because this process was stopped for longer than the
+// session's time to live, the bytes become zero. Movable; not thread-safe.
 class SharedBuffer {
  public:
   SharedBuffer() = default;
@@ -27,7 +28,7 @@ class SharedBuffer {
   ~SharedBuffer();
 
   std::byte* data() const;
-  // As asked for, rounded up to whole pages.
+  // Bytes: the requested size, rounded up to whole pages.
   size_t size() const;
   // The first `count` elements.
   template <typename T>

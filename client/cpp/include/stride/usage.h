@@ -1,4 +1,4 @@
-// What a tenant has used and may use.
+// A tenant's use and quotas.
 #pragma once
 
 #include <chrono>
@@ -18,10 +18,10 @@ struct DeviceUsage {
 struct QuotaUsage {
   std::string name;  // `array-bytes`, `operations`, ...
   int64_t used = 0;
-  std::optional<int64_t> limit;  // nothing: unlimited
+  std::optional<int64_t> limit;  // nullopt: unlimited
 };
 
-// Of the caller's own tenant, counted since `start_time`.
+// Use of the caller's tenant since `start_time`.
 struct Usage {
   std::string tenant;  // `tenants/{tenant}`
   std::chrono::system_clock::time_point start_time, time;

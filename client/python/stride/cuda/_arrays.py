@@ -45,7 +45,7 @@ def to_device(obj, stream=0, copy: bool = True, to=None):
 
 
 def device_array(shape, dtype=np.float64, strides=None, order: str = "C", stream=0):
-    """Zeros: nothing of what was in memory before may be seen. Arrays are C-contiguous: `order` and `strides`
+    """Zeros, since earlier content of the memory must not be visible. Arrays are C-contiguous: `order` and `strides`
     change no element.
 
     Parameters

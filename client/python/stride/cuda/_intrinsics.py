@@ -4,7 +4,7 @@ import importlib
 
 
 def _text():
-    """The docstrings, which are loaded when one is asked for."""
+    """The docstrings, loaded at the first request."""
     return importlib.import_module("stride.cuda._intrinsics_text")
 
 

@@ -122,7 +122,7 @@ def is_available() -> bool:
 
 
 def is_supported_version() -> bool:
-    """True: the daemon brings what it needs.
+    """True: the daemon includes it.
 
     Returns
         A bool.

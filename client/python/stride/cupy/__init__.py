@@ -206,7 +206,7 @@ def clear_memo() -> None:
 
 
 def show_config(*, _full: bool = False) -> None:
-    """Prints the versions of what the client stands on, and which daemon it uses (stride.show_config).
+    """Prints the versions of the client's dependencies and the daemon (stride.show_config).
 
     Parameters
         _full: accepted.

@@ -1,5 +1,4 @@
-"""Names of CuPy's that are NumPy's own, those that are called otherwise here, and those that are refused, with what to
-use."""
+"""CuPy's names that are NumPy's, names that differ here, and refused names with their alternatives."""
 
 # Types, and what computes with types, shapes and text alone.
 FROM_NUMPY = set(

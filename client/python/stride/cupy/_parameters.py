@@ -13,8 +13,8 @@ _DECLARATION = re.compile(r"(?:(raw|nonraw)\s+)?(?:const\s+)?([A-Za-z_]\w*)\s+([
 
 
 class Parameter(NamedTuple):
-    """`dtype` is None of a placeholder such as T; `ctype` is what the text says. A raw one is indexed by the operation
-    itself."""
+    """`dtype` is None of a placeholder such as T; `ctype` is what the text says. The operation indexes a raw
+    one itself."""
 
     name: str
     ctype: str

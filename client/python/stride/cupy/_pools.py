@@ -1,5 +1,5 @@
-"""Memory pools, as CuPy's programs ask for them. Memory is the daemon's: what has no meaning here does nothing and says
-so."""
+"""Memory pools with CuPy's interface. The daemon manages memory: functions without a meaning here do nothing,
+and are documented so."""
 
 import contextlib
 from typing import Any
@@ -36,7 +36,7 @@ class MemoryPool:
         return _execution.array_bytes(_execution.Place().described)[0]
 
     def total_bytes(self) -> int:
-        """Bytes that the service has taken for arrays on the current device.
+        """Bytes that the service has allocated for arrays on the current device.
 
         Returns
             An int.
@@ -108,7 +108,7 @@ class MemoryPool:
         """
 
     def get_limit(self) -> int:
-        """The limit in bytes: 0, since the client has none of its own.
+        """The limit in bytes: 0, since the client has none.
 
         Returns
             An int.

@@ -11,7 +11,7 @@ from stride import _errors, _kernel, _launch, _module
 from stride._execution import refused
 from stride.cupy._text import own_headers
 
-# Options that say how a local compiler works, or what the daemon decides: the target, debug information, warnings.
+# Options of a local compiler, or that the daemon decides: the target, debug information, warnings.
 _NEEDLESS = re.compile(
     r"-default-device|--?device-debug|-G|-g|--?generate-line-info|--?lineinfo|-lineinfo|-w|--?restrict|"
     r"--?gpu-architecture=.*|-arch=.*|--?ptxas-options=.*|-Xptxas.*|--?device-int128|--?extra-device-vectorization|"
@@ -158,7 +158,7 @@ class RawKernel:
             "preferred_shared_memory_carveout": -1,
         }
 
-    # A launch gets the shared memory that it asks for: nothing is set before.
+    # A launch requests its shared memory itself.
     max_dynamic_shared_size_bytes = 48 << 10
     preferred_shared_memory_carveout = -1
 
@@ -265,7 +265,7 @@ class RawModule:
         return own_headers(self.code, self._translates), False
 
     def _for(self, entry: Optional[str], variable: Optional[str] = None) -> _module.RawModule:
-        """The service's module with this kernel, and with every variable that was asked for."""
+        """The service's module with this kernel and every requested variable."""
         if variable is not None:
             self._names.add(variable)
         is_template = entry is not None and self.name_expressions is not None and entry in self.name_expressions
@@ -333,7 +333,7 @@ class RawModule:
 
 
 class _LateKernel:
-    """A kernel of a module whose variables may be asked for later."""
+    """A kernel of a module whose variables may be requested later."""
 
     def __init__(self, module: RawModule, name: str):
         self._module, self._name = module, name

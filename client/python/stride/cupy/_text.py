@@ -100,7 +100,7 @@ def parameter_type(dtype: np.dtype) -> str:
 
 
 def prelude(dtypes: Iterable[np.dtype], text: str) -> str:
-    """The text in front of a kernel that uses these element types; `text` is the user's own."""
+    """The text before a kernel that uses these element types; `text` is the user's."""
     dtypes = set(dtypes)
     half = _HALF if _dtypes.float16 in dtypes or "float16" in text else ""
     is_complex = "complex" in text or any(one.kind == "c" for one in dtypes)

@@ -89,7 +89,7 @@ class Generator(_Generator):
 
     @property
     def bit_generator(self):
-        """What the words are read from.
+        """The source of the words.
 
         Example
             >>> import stride.cupy as cp

@@ -41,7 +41,7 @@ def _scattered(name: str, a: Any, slices: Any, value: Any) -> None:
 
 
 def scatter_add(a, slices, value) -> None:
-    """`a[slices] += value`, in which an index that is there twice counts twice.
+    """`a[slices] += value`, in which a repeated index counts each time.
 
     Parameters
         a: the array that is changed.
@@ -292,7 +292,7 @@ def allow_synchronize(allow: bool):
 
 
 def get_runtime_info(**_: Any) -> dict:
-    """The versions of what the client stands on, and which daemon it uses.
+    """The versions of the client's dependencies and the daemon.
 
     Returns
         A dict of names and texts.

@@ -1,4 +1,4 @@
-"""cupyx.linalg: what CuPy has beside NumPy's linear algebra."""
+"""cupyx.linalg: CuPy's linear algebra that NumPy lacks."""
 
 from typing import Any, Tuple
 

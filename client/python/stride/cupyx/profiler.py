@@ -143,8 +143,8 @@ def profile():
 
 
 class time_range(contextlib.ContextDecorator):  # noqa: N801, CuPy's name
-    """A range for a profiler, as a context and a decorator. It does nothing: the work is the daemon's, which has
-    traces of its own.
+    """A range for a profiler, as a context and a decorator. It does nothing: the daemon runs the work and has
+    its own traces.
 
     Parameters
         message: accepted.

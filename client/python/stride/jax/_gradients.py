@@ -579,7 +579,7 @@ def _stopped(one: Any) -> Any:
 
 
 class custom_vjp:  # noqa: N801, JAX's name
-    """A function with a derivative of its own, which `defvjp` gives.
+    """A function with a custom derivative, which `defvjp` sets.
 
     Parameters
         fun: the function.
@@ -650,7 +650,7 @@ class custom_vjp:  # noqa: N801, JAX's name
 
 
 class custom_jvp:  # noqa: N801, JAX's name
-    """A function with a derivative of its own, which `defjvp` or `defjvps` gives.
+    """A function with a custom derivative, which `defjvp` or `defjvps` sets.
 
     Parameters
         fun: the function.
@@ -789,7 +789,7 @@ def checkpoint(
     fun: Optional[Callable] = None, *, prevent_cse: bool = True, policy: Any = None, static_argnums: Any = (),
     concrete: bool = False,
 ) -> Callable:
-    """`fun` itself: what it computes is kept for the gradient. The memory is not smaller, the values are the same.
+    """`fun` itself: intermediate values are kept for the gradient. The values are the same; memory is not reduced.
 
     Parameters
         fun: a function; without one the result is a decorator.

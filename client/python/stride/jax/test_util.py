@@ -13,7 +13,7 @@ _TOLERANCES = {2: 1e-1, 4: 2e-3, 8: 1e-5}
 
 
 def _bytes(tree: Any) -> int:
-    """Of the shortest real number among the leaves."""
+    """Bytes of the smallest real type among the leaves."""
     sizes = []
     for one in tree_util.tree_leaves(tree):
         dtype = np.dtype(jnp.asarray(one).dtype)

@@ -27,7 +27,7 @@ _COLLECTIVE = (
 
 
 def __getattr__(name: str):
-    """An error that says what to use."""
+    """Raises an error with the alternative."""
     if name in _COLLECTIVE:
         raise AttributeError(
             f"stride.lax has no {name}: there are no named axes; reduce over the mapped axis after vmap, or use a "

@@ -1,7 +1,8 @@
 """Loops and branches as operations of the service: functions traced into bodies, which the daemon repeats or chooses.
 
-A **body** is a template (`_trace.Template`) whose captured arrays and constants are further inputs. Weak arrays are
-numbers that a loop carries: as Python's numbers, they take the type of what they meet (`Trace._weak`)."""
+A **body** is a template (`_trace.Template`) whose captured arrays and constants are further inputs. Weak
+arrays are numbers that a loop carries: like Python's numbers, they take the type of the other operand
+(`Trace._weak`)."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -111,7 +112,7 @@ def body_of(where: str, template: Template, session=None) -> Body:
 
 
 def key_of(message: pb.Body) -> bytes:
-    """What a trace knows a body's shapes by."""
+    """The key of a body's shapes in a trace."""
     return message.SerializeToString(deterministic=True)
 
 
@@ -132,7 +133,7 @@ def loop(
     condition: Optional[Node] = None,
     reverse: bool = False,
 ) -> List[Array]:
-    """The carried arrays after the last trip, then the stacked ones; one of `count` and `condition` is there."""
+    """The carried arrays after the last iteration, then the stacked ones; one of `count` and `condition` is set."""
     results = body.results
     if condition is not None:
         results = results[1:]

@@ -20,15 +20,15 @@ __all__ = ["associative_scan", "cond", "fori_loop", "map", "scan", "switch", "wh
 
 # Operations that a traced function may have with a loop in it: 40 programs of the service.
 MAX_OPERATIONS = 20_000
-# Up to so many operations a traced loop of known length is recorded step by step.
+# A traced loop of known length is recorded step by step up to this many operations.
 _SHORT = 256
-# Steps after which a traced loop's values are recorded, and results are put together.
+# Number of steps after which a traced loop's values are recorded and its results joined.
 _STEPS = 32
 # Integers to loop over are read first up to this size, so that they are indices that the host knows.
 _HOST_BYTES = 64 << 10
 
 
-# --- what is known ---
+# --- known values ---
 
 
 def _is_unknown(value: Any) -> bool:
@@ -126,7 +126,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
 
 
 def _scalar(value: Any, what: str, kinds: str) -> Any:
-    """A number or an array without axes, of a kind that is asked for."""
+    """A number or an array without axes, of a required kind."""
     if isinstance(value, (bool, int, float, complex, np.generic)):
         dtype, shape = np.asarray(value).dtype, np.shape(value)
     elif isinstance(value, (Array, np.ndarray)):
@@ -260,7 +260,7 @@ def _is_value(leaf: Any) -> bool:
 
 
 def _is_weak(leaf: Any) -> bool:
-    """Whether a number takes the type of what it meets."""
+    """Whether a number takes the type of the other operand."""
     return isinstance(leaf, (int, float, complex)) and not isinstance(leaf, (bool, np.generic))
 
 
@@ -296,7 +296,7 @@ def _check_alike(what: str, one: Any, other: Any) -> None:
 
 
 def _results(tree: Any) -> Any:
-    """Numbers as arrays, and views as arrays of their own."""
+    """Numbers as arrays, and views as separate arrays."""
     return tree_util.tree_map(_result, tree)
 
 
@@ -367,7 +367,7 @@ class _Carry:
     def __init__(self, where: str, init: Any, first: int = 0):
         self._where = where
         self._first = first  # leaves that are the loop's own, which paths in errors leave out
-        self._kinds: Optional["_LoopKinds"] = None  # of a traced loop
+        self._kinds: Optional["_LoopKinds"] = None  # set for a traced loop
         leaves, self._structure = tree_util.tree_flatten(init)
         for path, leaf in tree_util.tree_leaves_with_path(init):
             if not _is_value(leaf):
@@ -663,7 +663,7 @@ class _LoopKinds:
         ]
 
     def settled(self, trace_body: Callable) -> Any:
-        """What `trace_body` returns once no type changes."""
+        """Repeats `trace_body` until no type changes, and returns its result."""
         while True:
             try:
                 return trace_body()
@@ -802,7 +802,7 @@ class _Ys:
     def __init__(self, reverse: bool):
         self._reverse = reverse
         self._structure: Optional[tree_util.PyTreeDef] = None
-        self._group: List[list] = []  # of each leaf
+        self._group: List[list] = []  # one list for each leaf
         self._groups: List[List[Array]] = []
 
     def add(self, y: Any) -> None:

@@ -388,7 +388,7 @@ def integer_pow(x: Any, y: int) -> Array:
 
 
 class RoundingMethod(enum.IntEnum):
-    """How `round` rounds what is in the middle.
+    """The rounding of ties in `round`.
 
     Example
         >>> stride.lax.round(st.array([2.5]), stride.lax.RoundingMethod.TO_NEAREST_EVEN).tolist()
@@ -556,7 +556,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def optimization_barrier(operand: Any) -> Any:
-    """The pytree itself: results do not depend on what is fused.
+    """The pytree itself: results do not depend on fusion.
 
     Parameters
         operand: a pytree.

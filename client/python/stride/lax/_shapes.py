@@ -128,7 +128,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple:
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
-    """More axes in front, of these sizes.
+    """Adds leading axes of these sizes.
 
     Parameters
         operand: an array.
@@ -172,7 +172,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
-    """Axes of one element in front, until there are `rank`.
+    """Adds leading axes of one element up to `rank` axes.
 
     Parameters
         x: an array.
@@ -480,7 +480,7 @@ def _starts(name: str, start_indices: Any, x: Array) -> list:
 
 
 def _clamped(start: Any, extent: int, size: int) -> Any:
-    """A start from which `size` elements are there; negative ones count from the end."""
+    """A start clamped so that `size` elements follow it; negative ones count from the end."""
     if isinstance(start, int):
         return min(max(start + extent if start < 0 else start, 0), extent - size)
     from stride import _elementwise

@@ -1,4 +1,4 @@
-"""NumPy's `lib`: `stride_tricks` and `scimath`. What else it has is for arrays of the host."""
+"""NumPy's `lib`: `stride_tricks` and `scimath`. Its other names are for arrays of the host."""
 
 import sys as _sys
 from typing import Any

@@ -203,9 +203,10 @@ ST_FN T st_quotient_by(T a, T b) {
   return (T)((F)a * st_inverse_beyond((F)b));
 }
 #if defined(__AVX512DQ__)
-// 64-bit integers, where vectors convert and multiply them. The inverse is so much below the true
-// one that no quotient by it, rounded five times, exceeds the true one; the first lacks at most
-// 2^15 + 1, since it lacks a part in 2^49 of at most 2^64, that of its rest at most one.
+// 64-bit integers, where vectors convert and multiply them. The inverse is slightly too small, so
+// that no quotient by it, rounded five times, exceeds the true one. The first quotient is too small
+// by at most 2^15 + 1: a part in 2^49 of at most 2^64. The quotient of its remainder is too small
+// by at most one.
 struct st_long_division {
   st_u64 quotient, rest;
 };
@@ -234,7 +235,7 @@ ST_FN T st_floor_divide_by_vectors(T a, T b) {
 }
 #endif
 #endif
-// a / b as C has it; b is a safe divisor.
+// a / b as in C; b is a safe divisor.
 template <class T>
 ST_FN T st_quotient(T a, T b) {
 #if !ST_CUDA
@@ -257,13 +258,12 @@ ST_FN bool st_negates(T b) {
     return false;
   }
 }
-// One in place of divisors by which there may be no quotient: zero, and -1, by which the least
-// integer has none.
+// Replaces divisors without a quotient by one: zero, and -1, by which the least integer has none.
 template <class T>
 ST_FN T st_safe_divisor(T b) {
   return b == 0 || st_negates(b) ? (T)1 : b;
 }
-// The least integer by -1 is itself, as NumPy has it.
+// The least integer divided by -1 is itself, as in NumPy.
 template <class T>
 ST_FN T st_integer_floor_divide(T a, T b) {
 #if !ST_CUDA && defined(__AVX512DQ__)
@@ -333,7 +333,7 @@ ST_FN T st_invert(T a) {
     return (T)~a;
   }
 }
-// A count outside [0, width) shifts everything out.
+// A shift count outside [0, width) shifts all bits out.
 template <class T>
 ST_FN T st_left_shift(T a, T b) {
   typedef typename st_traits<T>::as_unsigned U;

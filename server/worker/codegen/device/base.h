@@ -1,13 +1,13 @@
-// Types, traits, loads, stores and conversions. First of the device headers: the generated text
-// holds them one after another, so none includes anything. Before this text the emitter defines
-// ST_CUDA as 1 or 0.
+// Types, traits, loads, stores and conversions. First of the device headers. The generated text
+// contains them one after another, so none has an #include. The emitter defines ST_CUDA as 1 or 0
+// before this text.
 
 #if ST_CUDA
 #define ST_FN __device__ __forceinline__
 #define ST_BUILTIN(name) name
 #else
 #if defined(__CUDA__)
-// Clang's CUDA front end, aimed at the host: everything is device code.
+// Clang's CUDA front end, with the host as target: everything is device code.
 #define ST_FN static inline __attribute__((device, always_inline))
 #define ST_ENTRY extern "C" __attribute__((device, used, visibility("default")))
 #else
@@ -33,15 +33,15 @@ typedef long long st_i64;
 typedef unsigned long long st_u64;
 
 #if ST_CUDA
-// launch_abi.h: EndMark.
+// EndMark in launch_abi.h.
 struct st_end_mark {
   st_u32* word;
   st_u32* arrivals;
   st_u32 value;
 };
-// Called by all threads of a block after their last store; `blocks` of the grid call it. What the
-// others of the block have stored comes before the barrier, what other blocks have stored before
-// their count, and the fences pass that on, so that who sees the mark sees all of it.
+// Signals the end of a launch. All threads of a block call this after their last store; all
+// `blocks` of the grid do. The barrier orders the stores of the block's threads, and the counter
+// those of other blocks. The fences are cumulative, so an observer of the mark sees all stores.
 ST_FN void st_tell_end(const st_end_mark& mark, st_u32 blocks) {
   if (mark.word == 0) return;
   __syncthreads();
@@ -69,8 +69,7 @@ struct st_complex {
 typedef st_complex<float> st_c64;
 typedef st_complex<double> st_c128;
 
-// What an operation needs to know of a type: `kind`, and for integers the unsigned type in which
-// arithmetic wraps.
+// Properties of a type: `kind`, and for integers the unsigned type in which arithmetic wraps.
 enum st_kind { ST_BOOL, ST_INT, ST_FLOAT, ST_COMPLEX, ST_HALF };
 template <class T>
 struct st_traits;
@@ -124,7 +123,7 @@ struct st_traits<st_c128> {
   static constexpr st_kind kind = ST_COMPLEX;
 };
 
-// What lies in memory for a value: bool is a byte of which any non-zero content counts as true.
+// A value's type in memory: bool is a byte, and any nonzero byte counts as true.
 template <class T>
 struct st_stored {
   typedef T type;
@@ -193,20 +192,20 @@ ST_FN float st_to_float(st_f16 x) {
 #else
   st_u32 sign = (st_u32)(x.bits & 0x8000u) << 16;
   st_u32 magnitude = x.bits & 0x7FFFu;
-  // Normal: shift and rebias. Subnormal: the multiplication normalises it.
+  // Normal: shift and rebias. Subnormal: the multiplication normalizes it.
   float scaled = st_float_of(magnitude << 13) * 0x1p112f;
   st_u32 bits = magnitude >= 0x7C00u ? (magnitude << 13) | 0x7F800000u : st_bits(scaled);
   return st_float_of(bits | sign);
 #endif
 }
-// A double in 24 bits with the lost ones kept as a sticky last bit, so that rounding again rounds
-// once.
+// Rounds a double to 24 bits with a sticky last bit, so that rounding again equals one
+// rounding.
 ST_FN float st_round_to_odd(double x) {
   float nearest = (float)x;
   double back = (double)nearest;
   st_u32 bits = st_bits(nearest);
   bool exact = back == x || x != x;
-  // The neighbour towards zero, when the nearest lies beyond x.
+  // The neighbour towards zero, when the nearest float lies beyond x.
   bool beyond = (back < 0 ? -back : back) > (x < 0 ? -x : x);
   st_u32 truncated = beyond ? bits - 1 : bits;
   return st_float_of(exact ? bits : truncated | 1u);
@@ -240,13 +239,13 @@ ST_FN st_f16 st_to_f16(float x) {
 ST_FN st_f16 st_half_of(float x, const st_f16*) { return st_to_f16(x); }
 ST_FN st_bf16 st_half_of(float x, const st_bf16*) { return st_to_bf16(x); }
 
-// What a client's function returned for a complex number: anything with x and y.
+// Converts the complex number that a client's function returned: any type with x and y.
 template <class To, class From>
 ST_FN To st_from_client(From x) {
   return To{(decltype(To::re))x.x, (decltype(To::re))x.y};
 }
 
-// --- conversions, as C does them; float to integer as x86 does where C leaves it open ---
+// --- conversions, as in C; float to integer as x86 does where C leaves it undefined ---
 
 template <class F>
 ST_FN st_i32 st_to_i32(F x) {

@@ -1,5 +1,5 @@
-// Complex functions: C99's special values where NumPy has them. Formulas after W. Kahan, "Branch
-// cuts for complex elementary functions" (1987).
+// Complex functions, with C99's special values where NumPy has them. Formulas after W. Kahan,
+// "Branch cuts for complex elementary functions" (1987).
 
 template <class T>
 ST_FN st_complex<T> st_times_i(st_complex<T> z) {
@@ -10,7 +10,8 @@ ST_FN st_complex<T> st_times_minus_i(st_complex<T> z) {
   return {z.im, -z.re};
 }
 
-// Smith's division: the larger part of the divisor is taken out, so that nothing overflows early.
+// Smith's division: factors out the larger part of the divisor, so that no intermediate value
+// overflows early.
 template <class T>
 ST_FN T st_complex_divide(T a, T b) {
   auto re = st_magnitude_of(b.re), im = st_magnitude_of(b.im);
@@ -53,7 +54,7 @@ ST_FN st_complex<T> st_exp(st_complex<T> z) {
     T size = z.re > 0 ? z.re : 0;
     return {st_copysign(size, c), st_copysign(size, s)};
   }
-  // By halves, so that exp(re) may overflow where the product with a small cosine does not.
+  // In two halves, since exp(re) may overflow where the product with a small cosine does not.
   T half = st_exp(z.re * (T)0.5);
   T limit = sizeof(T) == 4 ? (T)88 : (T)709;
   if (z.re > limit) return {half * c * half, half * s * half};
@@ -67,8 +68,7 @@ ST_FN st_complex<T> st_exp2(st_complex<T> z) {
 }
 template <class T>
 ST_FN st_complex<T> st_expm1(st_complex<T> z) {
-  // Where an infinity or NaN decides, and for real numbers, of which the
-  // imaginary part keeps its sign.
+  // Cases decided by an infinity or NaN, and real numbers, whose imaginary part keeps its sign.
   if (z.im == 0) return {z.re == 0 ? (T)0 : st_expm1(z.re), z.im};
   if (!st_isfinite(z.re) || !st_isfinite(z.im)) {
     st_complex<T> e = st_exp(z);
@@ -202,7 +202,7 @@ ST_FN st_complex<T> st_tan(st_complex<T> z) {
   return st_times_minus_i(st_tanh(st_times_i(z)));
 }
 
-// Beyond this both square roots below are z itself to the last bit, and their product might
+// Beyond this value both square roots below equal z to the last bit, and their product might
 // overflow.
 template <class T>
 ST_FN bool st_is_huge(st_complex<T> z) {
@@ -272,7 +272,7 @@ ST_FN st_complex<T> st_arctan(st_complex<T> z) {
   return st_times_minus_i(st_arctanh(st_times_i(z)));
 }
 
-// NumPy's: whole exponents below 100 by multiplication, others through the logarithm.
+// As in NumPy: whole exponents below 100 by multiplication, others by the logarithm.
 template <class T>
 ST_FN T st_complex_power(T a, T b) {
   if (b.re == 0 && b.im == 0) return T{1, 0};

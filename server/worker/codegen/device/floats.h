@@ -1,4 +1,4 @@
-// float and double. Bodies that are one call take both through these macros.
+// float and double. Functions that are one call are defined for both by these macros.
 
 #define ST_FLOAT1(op, single, wide)                  \
   ST_FN float st_##op(float a) { return single(a); } \
@@ -25,7 +25,7 @@ ST_FN void st_reduce(float a, float& r, int& quadrant) {
     quadrant = (int)k;
   }
 }
-// Polynomials in r^2 of least greatest relative error over |r| <= pi / 4, by Lawson's iteration.
+// Polynomials in r^2 with minimal maximal relative error over |r| <= pi / 4, by Lawson's iteration.
 ST_FN float st_sine_near_zero(float r) {
   const float s = r * r;
   const float p = fmaf(fmaf(-0x1.994222p-13f, s, 0x1.110736p-7f), s, -0x1.555546p-3f);
@@ -51,7 +51,7 @@ ST_FN void st_sincos(float a, float& s, float& c) {
   if ((quadrant + 1) & 2) c = -c;
 }
 ST_FN void st_sincos(double a, double& s, double& c) { sincos(a, &s, &c); }
-// One of the two polynomials, whichever the quadrant takes.
+// The polynomial for the quadrant.
 ST_FN float st_sine_in(float r, int quadrant) {
   const float value = quadrant & 1 ? st_cosine_near_zero(r) : st_sine_near_zero(r);
   return quadrant & 2 ? -value : value;
@@ -75,8 +75,8 @@ ST_FN double st_cos(double a) { return cos(a); }
 ST_FLOAT1(tan, tanf, tan)
 #else
 #ifdef STRIDE_FEW_TURNS
-// On the CPU arguments of few turns are reduced in a quarter of the time, and a block of elements
-// that has no others takes st_few_turns. The results are the same.
+// On the CPU, arguments of few turns are reduced in a quarter of the time; a block without other
+// arguments uses st_few_turns. The results are equal.
 ST_FLOAT1(sin, __stride::sin_of_any, __stride::sin_of_any)
 ST_FLOAT1(cos, __stride::cos_of_any, __stride::cos_of_any)
 ST_FLOAT1(tan, __stride::tan_of_any, __stride::tan_of_any)
@@ -106,7 +106,7 @@ struct st_any_turns {
 };
 #ifdef STRIDE_FEW_TURNS
 struct st_few_turns {
-  bool exceeded = false;  // by an argument, whose result is then wrong
+  bool exceeded = false;  // set by an argument out of range, whose result is then wrong
   template <typename T>
   T sin(T a) {
     exceeded |= !__stride::of_few_turns(a);
@@ -131,7 +131,7 @@ struct st_few_turns : st_any_turns {
 #endif
 ST_FLOAT1(arcsin, asinf, asin)
 ST_FN float st_arccos(float a) { return acosf(a); }
-// Libraries' are off by up to two units in the last place.
+// Library functions are off by up to two units in the last place.
 template <int kCount>
 ST_FN double st_polynomial(const double (&coefficients)[kCount], double x) {
   double sum = coefficients[kCount - 1];
@@ -158,7 +158,7 @@ ST_FN double st_arccos(double a) {
 }
 ST_FLOAT1(arctan, atanf, atan)
 ST_FN float st_sinh(float a) { return sinhf(a); }
-// Taylor's: the next term is below 4e-23.
+// Taylor series: the next term is below 4e-23.
 ST_FN double st_sinh(double a) {
   if (!(a > -1 && a < 1)) return sinh(a);
   const double coefficients[] = {
@@ -213,8 +213,9 @@ ST_FLOAT1(expm1, expm1f, expm1)
 ST_FLOAT1(log, logf, log)
 #if ST_CUDA
 ST_FN float st_log2(float a) { return log2f(a); }
-// CUDA's is a product with a rounded logarithm of e: log2(8) was 1 unit in the last place below 3.
-// A power of two is exact here, as in NumPy. frexp leaves 0, infinity and NaN as they are, with 0.
+// CUDA's log2 is a product with a rounded logarithm of e: log2(8) was 1 unit in the last place
+// below 3. Here powers of two are exact, as in NumPy. frexp returns 0, infinity and NaN unchanged,
+// with exponent 0.
 ST_FN double st_log2(double a) {
   int exponent;
   double part = frexp(a, &exponent);  // in [0.5, 1)
@@ -240,8 +241,8 @@ ST_FLOAT2(copysign, ST_BUILTIN(copysignf), ST_BUILTIN(copysign))
 ST_FLOAT2(arctan2, atan2f, atan2)
 #if ST_CUDA
 ST_FN float st_hypot(float a, float b) { return hypotf(a, b); }
-// CUDA's rounds up to infinity near the largest double; NumPy's does not. Where the smaller operand
-// is lost in rounding the larger is the result; scaling by a power of two loses nothing.
+// CUDA's hypot rounds up to infinity near the largest double; NumPy's does not. If the smaller
+// operand is lost in rounding, the larger one is the result. Scaling by a power of two is exact.
 ST_FN double st_hypot(double a, double b) {
   double large = fmax(fabs(a), fabs(b)), small = fmin(fabs(a), fabs(b));
   if (a == a && b == b && small <= large * 0x1p-54) return large;
@@ -281,7 +282,7 @@ ST_FN T st_float_remainder(T a, T b) {
   if (rest == 0) return st_copysign((T)0, b);
   return (b < 0) != (rest < 0) ? rest + b : rest;
 }
-// Consistent with the remainder: a == b * quotient + remainder as nearly as can be.
+// Consistent with the remainder: a == b * quotient + remainder up to rounding.
 template <class T>
 ST_FN T st_float_floor_divide(T a, T b) {
   if (b == 0) return a / b;
@@ -316,7 +317,7 @@ ST_FN T st_heaviside(T a, T b) {
 }
 
 // Mantissa and exponent from the bits; a denormal is scaled up first. Zero, infinity and NaN are
-// their own mantissa, with exponent 0.
+// returned with exponent 0.
 ST_FN float st_frexp_parts(float a, st_i32& exponent) {
   const bool tiny = (st_bits(a) & 0x7F800000u) == 0;
   const float scaled = tiny ? a * 0x1p25f : a;
@@ -393,8 +394,8 @@ ST_FN T st_spacing(T a) {
   T away = st_copysign(st_infinity_of(a), a);
   return st_nextafter(a, away) - a;
 }
-// NumPy's for float16: never negative, and below a negative power of two the smaller step towards
-// zero.
+// As NumPy's for float16: never negative, and below a negative power of two the smaller step
+// towards zero.
 template <int kMantissa>
 ST_FN st_u16 st_spacing_bits(st_u16 bits) {
   const int infinity = 0x7FFF >> kMantissa << kMantissa;

@@ -1,9 +1,9 @@
-// One kernel that runs any elementwise program: instructions one after another, each over a block
-// of elements. Last of the device headers, and after the block loops, each of which is
+// One kernel that runs any elementwise program: one instruction after another, each over a block of
+// elements. Last of the device headers, after the block loops, each of which is
 //   ST_LOOP void NAME(ST_LOOP_PARAMETERS)
-// in the table st_block_loops. The launch is block_launch.h's. An element of a block is computed by
-// one thread throughout, and lies at one place of a slot whatever its type, so that no step waits
-// for another thread.
+// in the table st_block_loops. The launch's layout is in block_launch.h. One thread computes an
+// element throughout, and the element has the same index in each slot for all types, so no step
+// waits for another thread.
 
 #if ST_CUDA
 #define ST_THREAD ((st_i32)threadIdx.x)
@@ -18,17 +18,18 @@ struct st_block_operand {
   st_i32 item, contiguous;
 };
 struct st_block_step {
-  st_u16 code;          // of a loop, or one of st_step
-  st_u16 arguments[3];  // places; of a load or store, [0]: the operand
+  st_u16 code;          // a loop's index, or one of st_step
+  st_u16 arguments[3];  // places; load and store: [0] is the operand
   st_u16 value;         // a place
   st_u16 unused;
-  st_u8 strides[4];  // of the arguments' elements and the value's, in bytes; 0: all are the same
+  st_u8 strides[4];  // bytes between elements of the arguments and the value; 0: one for all
 };
 enum st_step { ST_LOAD = 0xFFFF, ST_STORE = 0xFFFE, ST_INDEX = 0xFFFD };
-enum st_place { ST_SLOT = 0, ST_OPERAND = 1, ST_CONSTANT = 2 };  // above 14 bits of its number
+// stored above the 14 bits of the number
+enum st_place { ST_SLOT = 0, ST_OPERAND = 1, ST_CONSTANT = 2 };
 
 // Followed by extents[rank], operands, strides[rank] of each operand, constants of 16 bytes each,
-// and steps; the fields with `at` are bytes from the launch's start.
+// and steps. Fields with `at` are bytes from the launch's start.
 struct st_block_launch {
   st_i64 count;
   st_i32 block, slot_stride;  // elements of a block, bytes between elements of a slot
@@ -44,7 +45,7 @@ ST_FN const st_block_operand& st_operand_of(const st_block_launch& launch, st_i3
   return ((const st_block_operand*)st_at(launch, launch.operands_at))[number];
 }
 
-// Where the block's first element of a value lies. `stride`: between elements there.
+// Address of the block's first element of a value. `stride`: bytes between elements.
 ST_FN char* st_place_of(const st_block_launch& launch, char* slots, st_u16 place, st_u8 stride,
                         st_i64 first) {
   const st_i32 kind = place >> 14, number = place & 0x3FFF;
@@ -68,7 +69,7 @@ ST_FN st_i64 st_offset_of(const st_block_launch& launch, st_i32 operand, st_i64 
   return offset + (st_i64)rest * strides[0];
 }
 
-// An element of 16 bytes, at a multiple of 8.
+// An element of 16 bytes, aligned to 8.
 struct st_block_wide {
   st_u64 words[2];
 };
@@ -91,7 +92,7 @@ ST_FN void st_move(char* to, const char* from, st_i32 item) {
   }
 }
 
-// Between an operand in any layout and elements `stride` bytes apart.
+// Copies between an operand in any layout and elements `stride` bytes apart.
 ST_FN void st_move_block(const st_block_launch& launch, st_i32 number, char* block, st_i32 stride,
                          st_i64 first, st_i32 n, bool is_load) {
   const st_block_operand& operand = st_operand_of(launch, number);
@@ -146,7 +147,7 @@ struct alignas(16) st_block_bytes {
   char bytes[kBytes];
 };
 extern __shared__ __align__(16) char st_slots[];
-// 64 registers, of which the mathematics of complex numbers takes all: 4 blocks at once.
+// 64 registers for 4 resident blocks; the complex functions need all of them.
 #define ST_BLOCKS_KERNEL(name, size)                                                       \
   extern "C" __global__ void __launch_bounds__(256)                                        \
       name(const __grid_constant__ st_block_bytes<size> launch, const st_end_mark mark) {  \

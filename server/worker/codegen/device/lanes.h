@@ -1,15 +1,14 @@
-// Many values combined side by side, for reductions on the CPU device. After the headers that all
-// targets share. Vectors are spelt out, since compilers make them of some types' loops and not of
-// others': the maximum of integers took ten times as long as that of floats.
+// Combines many values side by side, for reductions on the CPU device. Follows the headers that all
+// targets share. Vectors are explicit, since compilers vectorize the loops of some types only: the
+// maximum of integers took ten times as long as that of floats.
 
-// The sizes are fixed, so that the order of combination depends on the shape alone. Extremes and
-// sums of integers are the same in any order: their runs are longer, so that fewer end in one
-// value.
+// The sizes are fixed, so that the order of combination depends only on the shape. Extremes and
+// integer sums are equal in any order: their runs are longer, which saves final combinations.
 enum { kLanes = 32, kRun = 512 };
 
 template <class T>
 struct st_lanes {
-  typedef typename st_stored<T>::type lane;  // of bool, a byte of 0 or 1
+  typedef typename st_stored<T>::type lane;  // bool: a byte of 0 or 1
   typedef lane type __attribute__((vector_size(kLanes * sizeof(lane))));
 };
 // Integers wrap in their unsigned type.
@@ -22,10 +21,10 @@ struct st_wrapping_lanes<T, true> {
   typedef typename st_lanes<typename st_traits<T>::as_unsigned>::type type;
 };
 
-// Each combines two values as st_add and the like do, and all lanes alike. Without branches, so
-// that a compiler can do it for several values of its own accord.
+// Each struct combines two values like st_add and similar functions, in all lanes. No branches, so
+// that a compiler can vectorize it.
 struct st_adding {
-  // Whether any order of values gives the same.
+  // Whether the result is equal for any order of values.
   template <class T>
   static constexpr bool kAnyOrder = st_traits<T>::kind == ST_INT || st_traits<T>::kind == ST_BOOL;
   template <class T>
@@ -85,7 +84,7 @@ struct st_taking_minimum {
       return better;
     }
   }
-  // Keeps a NaN of `a`; those of `b` lose.
+  // Keeps a NaN of `a`; a NaN of `b` loses.
   template <class T>
   ST_FN auto numbers(typename st_lanes<T>::type a, typename st_lanes<T>::type b) {
     return b < a ? b : a;
@@ -108,14 +107,14 @@ struct st_taking_maximum {
       return better;
     }
   }
-  // Keeps a NaN of `a`; those of `b` lose.
+  // Keeps a NaN of `a`; a NaN of `b` loses.
   template <class T>
   ST_FN auto numbers(typename st_lanes<T>::type a, typename st_lanes<T>::type b) {
     return b > a ? b : a;
   }
 };
 
-// All lanes with four others, in order.
+// Combines all lanes with four others, in order.
 template <class How, class T>
 ST_FN auto st_combine_four(typename st_lanes<T>::type all, typename st_lanes<T>::type a,
                            typename st_lanes<T>::type b, typename st_lanes<T>::type c,
@@ -123,8 +122,8 @@ ST_FN auto st_combine_four(typename st_lanes<T>::type all, typename st_lanes<T>:
   return How::template lanes<T>(
       How::template lanes<T>(How::template lanes<T>(How::template lanes<T>(all, a), b), c), d);
 }
-// One instruction each for numbers, and NaN sought in all four at once: a processor has so few
-// registers for what comparisons find that a column took twice as long with one for each.
+// One instruction per lane vector for numbers, and one test for NaN of all four: with one test
+// each, the comparison masks exceed the registers and a column takes twice as long.
 template <class How, class T>
 ST_FN auto st_take_four(typename st_lanes<T>::type all, typename st_lanes<T>::type a,
                         typename st_lanes<T>::type b, typename st_lanes<T>::type c,
@@ -138,7 +137,7 @@ ST_FN auto st_take_four(typename st_lanes<T>::type all, typename st_lanes<T>::ty
   }
 }
 
-// Where lanes are loaded from: values one after another, or products of two such.
+// Source of lanes: contiguous values, or products of two such arrays.
 template <class T>
 struct st_in_place {
   const typename st_lanes<T>::lane* values;
@@ -164,7 +163,7 @@ struct st_products {
   __attribute__((always_inline)) T value(st_i64 i) const { return st_multiply(left[i], right[i]); }
 };
 
-// Distances of values from a pivot, and the squares of what these have beyond an offset.
+// Distances of values from a pivot, and the squares of these less an offset.
 template <class T>
 struct st_distances {
   st_in_place<T> from;
@@ -188,7 +187,7 @@ struct st_squared_distances {
   }
 };
 
-// Whether a comparison of lanes holds for some.
+// Whether a comparison holds in some lane.
 template <class Mask>
 ST_FN bool st_any(Mask mask) {
 #if __has_builtin(__builtin_reduce_or)
@@ -200,9 +199,8 @@ ST_FN bool st_any(Mask mask) {
 #endif
 }
 
-// The extreme of `all` and of values [0, i), of which none is NaN; returns i, the first that is
-// left. 256 bytes of values a step in chains of their own: one chain would wait for its last
-// instruction.
+// The extreme of `all` and of values [0, i) without NaN; returns i, the first value not handled.
+// Each step handles 256 bytes of values in independent chains, to hide the latency of one chain.
 template <class How, class T, class Source>
 ST_FN st_i64 st_take_ahead(const Source& source, st_i64 n, typename st_lanes<T>::type& all) {
   constexpr int kChains =
@@ -224,7 +222,7 @@ ST_FN st_i64 st_take_ahead(const Source& source, st_i64 n, typename st_lanes<T>:
   return i;
 }
 
-// Values [0, n): each lane takes every kLanes-th, lane 0 also what is left over.
+// Values [0, n): each lane combines every kLanes-th, lane 0 also the remainder.
 template <class How, class T, class Source>
 ST_FN T st_combine_values(const Source& source, st_i64 n, T identity) {
   typename st_lanes<T>::type all;
@@ -263,7 +261,7 @@ ST_FN void st_combine_rows(T* totals, const T* a, const T* b, const T* c, const 
   }
 }
 
-// The first of the n values that is `wanted`, or NaN as it is; it is among them.
+// Index of the first of the n values that equals `wanted` (for NaN: is NaN). It must exist.
 template <class T>
 ST_FN st_i64 st_find_value(const st_in_place<T>& source, st_i64 n, T wanted) {
   if (st_isnan(wanted)) {

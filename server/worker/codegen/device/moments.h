@@ -9,7 +9,7 @@ template <class T>
 struct st_moments {
   T pivot, offset;
   decltype(st_real(T())) squares;
-  st_i64 count;  // 0: the rest is open
+  st_i64 count;  // 0: the other members are undefined
 };
 
 template <class T>
@@ -61,7 +61,7 @@ ST_FN T st_sum_by_halves(const T* values) {
   }
 }
 
-// Elements, each with a count of 1, or 0 where it takes no part, in two passes over registers.
+// Elements, each with a count of 1, or 0 if it is not selected, in two passes over registers.
 template <int N, class T>
 ST_FN st_moments<T> st_moments_together(const st_moments<T>* elements) {
   typedef decltype(st_real(T())) real;

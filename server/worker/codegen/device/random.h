@@ -1,7 +1,7 @@
-// Counter-based random words and what is made of them, in nothing but integers and IEEE's basic
-// operations, so that every device gives the same bits. Words travel in pairs, the first in the
-// lower half. The generators are those of Salmon, Moraes, Dror and Shaw, "Parallel random numbers:
-// as easy as 1, 2, 3" (2011).
+// Counter-based random words and distributions, by integers and IEEE's basic operations only, so
+// that all devices give the same bits. Words are processed in pairs, the first in the lower half.
+// The generators are those of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+// 1, 2, 3" (2011).
 
 struct st_block {
   st_u32 w0, w1, w2, w3;
@@ -10,7 +10,7 @@ struct st_product {
   st_u32 low, high;
 };
 #if ST_CUDA
-// NVRTC takes a product of 64 bits by 64 where a wide product is written in C.
+// NVRTC would multiply 64 bits by 64 for a wide product in C.
 ST_FN st_product st_multiply_wide(st_u32 a, st_u32 b) { return st_product{a * b, __umulhi(a, b)}; }
 #else
 ST_FN st_product st_multiply_wide(st_u32 a, st_u32 b) {
@@ -40,12 +40,12 @@ ST_FN st_u64 st_random_philox_high(st_u64 key, st_u64 low, st_u64 high) {
   return (st_u64)block.w3 << 32 | block.w2;
 }
 
-// A generator's block has several words. The steps from an element's index to its block and its
-// word are functions with constants in their text, so that a compiler sees which neighbouring
-// elements share a block and computes it once.
+// A generator's block has several words. An element's block and word are functions of its index
+// with literal constants, so that a compiler sees which neighbouring elements share a block and
+// computes it once.
 ST_FN st_u64 st_random_half(st_u64 number) { return number >> 1; }
 ST_FN st_u64 st_random_odd(st_u64 number) { return number & 1; }
-// Word `number` of a sequence of which `pair` has two, the even one in the lower half.
+// Word `number` of a sequence; `pair` has two words, the even one in the lower half.
 ST_FN st_u64 st_random_word(st_u64 pair, st_u64 number) {
   return (number & 1) != 0 ? pair >> 32 : pair & 0xFFFFFFFFu;
 }

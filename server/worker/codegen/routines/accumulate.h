@@ -1,11 +1,11 @@
-// Running results along an axis. Operands: input and output, whose own axis it is. Programs:
+// Running results along an axis. Operands: input and output, with that axis as their own. Programs:
 // input's type to the accumulator's, combination of two, accumulator's to the output's. Option 0:
-// the output begins with scalar 0, the identity. Pass 0 alone goes through each row by one thread.
-// Where the function is associative, the rows are cut: by chunks.h on a CPU, by tiles.h on a GPU.
+// the output begins with scalar 0, the identity. Without cuts pass 0 processes each row by one
+// thread. For associative functions rows are cut: by chunks.h on a CPU, by tiles.h on a GPU.
 constexpr bool kInitial = kOption0 != 0;
 typedef Program0 Acc;
 
-// A result of some elements, or of none.
+// The combination of some elements, or of none.
 struct Part {
   Acc value;
   bool some;

@@ -1,12 +1,12 @@
-// A function applied in place where indices lead, once for each of them, in order. Operands:
-// values, indices, output (own axes: those that are indexed; the loop's other axes are those along
-// which it has a stride). Programs: value's type to the accumulator's, output's to that, the
-// function, and back to the output's type. Option 2: 1, the value is scalar 0; 2, there is none,
-// and the function has one argument; then operand 0 is not read. Pass 0 finds faults, on a CPU in
-// chunks of pass[0] places, and 1, an item for each place elsewhere, goes through all indices, of
-// which there are pass[2]. A GPU sorts many indices by target (targets.h).
+// Applies a function in place at indexed elements, once per index, in order. Operands: values,
+// indices, output (own axes: the indexed ones; the loop's other axes are those along which it has a
+// stride). Programs: value's type to the accumulator's, output's to that, the function, and back to
+// the output's type. Option 2: 1, the value is scalar 0; 2, there is no value and the function has
+// one argument (operand 0 is then not read). Pass 0 checks the indices, on a CPU in chunks of
+// pass[0] places. Pass 1 has an item per place of the other axes and handles all pass[2] indices in
+// order. A GPU sorts many indices by target (targets.h).
 
-// What the function takes beside the element.
+// The function's second argument.
 template <int kForm>
 ST_FN Program0 value_at(const Launch& launch, const Place& place) {
   if constexpr (kForm == 2) {
@@ -40,7 +40,7 @@ ST_FN void phase0(const Launch& launch, st_i64 item) {
 #define ST_ONE(k) +1
 constexpr bool kLine = kRank == 1 && (0 ST_MIDDLE(ST_ONE)) == 1;  // one array of indices, one axis
 
-// Whether all indices [begin, end) of a line have a place; a loop for vectors.
+// Whether all indices [begin, end) of a line are valid; a loop for vectors.
 template <class Load>
 ST_FN bool all_within(st_i64 begin, st_i64 end, st_i64 n, const Load& load) {
   bool within = true;
@@ -79,8 +79,8 @@ ST_FN void go_through(const Launch& launch, st_i64 item) {
   }
 }
 #if !ST_CUDA
-// A line of indices and values without gaps. What the loop needs of the launch is its own, so that
-// stores of elements cannot change it.
+// A line of indices and values without gaps. Copies the launch, so that the compiler knows that
+// stores of elements do not change it.
 ST_FN void go_along(const Launch& launch) {
   const Launch own = launch;
   const st_i64 n = own.ST_LAST.own_extents[0], step = own.ST_LAST.own_strides[0];

@@ -1,5 +1,5 @@
-// The passes of seek.h on a processor. Between them: each row's seeks, read from one half and
-// written to the other, and the counts of each chunk.
+// The passes of seek.h on a processor. Memory between passes: each row's seeks, read from one half
+// and written to the other, and the counts of each chunk.
 ST_FN Seek* seeks_of(const Launch& launch, st_i64 number, int half) {
   return (Seek*)launch.scratch + (half * launch.count + number) * num_ranks(launch);
 }
@@ -9,14 +9,14 @@ ST_FN st_u64* counts_of(const Launch& launch, st_i64 number, int half) {
 }
 
 constexpr int kGroups = 16, kGroupBins = kBins / kGroups;
-// The elements [begin, end) by their next digit, kBins counts for each prefix. Few begin with the
-// digits found, so that most blocks are left at once.
+// Counts the elements [begin, end) by their next digit, kBins counts per prefix. Few elements begin
+// with the digits found, so most blocks are skipped.
 ST_CALL void count_digits(const Launch& launch, const char* row, st_i64 begin, st_i64 end,
                           int digit, const Wanted& wanted, st_u32* counts) {
   alignas(64) RadixKey keys[kKeyBlock];
   const st_i64 step = launch.operand0.own_strides[0];
   const int num = wanted.num;
-  // Neighbours are often equal: two tables do not wait for each other.
+  // Neighbours are often equal: two tables avoid dependent updates.
   st_u32 odd[kBins];
   for (int i = 0; i < num * kBins; ++i) counts[i] = 0;
   for (int i = 0; i < kBins && digit == 0; ++i) odd[i] = 0;
@@ -55,7 +55,7 @@ ST_FN void sum_groups(const Count* counts, int num, st_u64* sums) {
     sums[i] = sum;
   }
 }
-// The digit at which more elements are counted than come before the wanted one.
+// The digit whose cumulative count exceeds the wanted rank.
 template <class Count>
 ST_FN Seek followed(Seek seek, int digit, const Count* counts, const st_u64* sums) {
   int group = 0;
@@ -66,8 +66,8 @@ ST_FN Seek followed(Seek seek, int digit, const Count* counts, const st_u64* sum
 }
 
 #if ST_VECTORS
-// A row's wanted keys by parting all of them. pass[3]: where in the scratch memory rows have room;
-// short rows do without.
+// A row's wanted keys, by partitioning all of them. pass[3]: offset of the rows' work memory in the
+// scratch memory; short rows need none.
 constexpr st_i64 kStackKeys = 8192;  // as kKeyedOnStack in routine_shape.cc
 ST_CALL ST_512 void seek_keys(const Launch& launch, st_i64 item, RadixKey* a, RadixKey* b) {
   const st_i64 n = launch.operand0.own_extents[0];

@@ -1,4 +1,4 @@
-// A row's keys on a CPU, some at once. After numbers.h.
+// A row's keys on a CPU, a block at a time. Follows numbers.h.
 constexpr int kKeyBlock = 256;
 ST_CALL void read_keys(const char* from, st_i64 step, st_i64 count, RadixKey* to) {
   if (step == (st_i64)sizeof(T0)) {

@@ -1,19 +1,19 @@
-// Products of matrices of 8-bit integers and bool on a GPU, by its tensor cores. The emitter
-// declares Launch, matrix_of, kRow, kColumn and the types Left, Right and Result before this.
+// Products of matrices of 8-bit integers and bool on a GPU's tensor cores. The emitter declares
+// Launch, matrix_of, kRow, kColumn and the types Left, Right and Result before this text.
 //
-// Sums are modulo 2^32. A block of 8 warps computes 128 x 128 results; 64 columns of the left
-// factor and rows of the right one are in shared memory at a time, and the next ones in registers.
-// A warp computes 64 x 32 of them by mma.m16n8k32. What a lane holds of a matrix, a fragment, is in
-// the PTX manual, "Matrix Fragments for mma.m16n8k32"; ldmatrix moves 8 x 8 elements of 16 bits.
+// Sums are modulo 2^32. A block of 8 warps computes 128 x 128 results. Shared memory has 64 columns
+// of the left factor and 64 rows of the right one at a time; registers have the next ones. A warp
+// computes 64 x 32 results by mma.m16n8k32. The PTX manual, "Matrix Fragments for mma.m16n8k32",
+// defines the part of a matrix in each lane, its fragment; ldmatrix moves 8 x 8 elements of 16
+// bits.
 //
-// A factor is in shared memory as it is in device memory, in chunks of 16 bytes along the axis in
-// which its elements are neighbours:
+// A factor has the same layout in shared memory as in device memory, in chunks of 16 bytes along
+// the axis in which its elements are contiguous:
 //   by depth   the other axis has 128 lines of 64 bytes. ldmatrix makes fragments of them.
-//   across     the axis that is summed over has 64 lines of 128 bytes. ldmatrix.trans moves pairs
-//   of
-//              bytes, which two byte permutations part: of two neighbouring columns each.
-// So that both ways have one order of results, row r of a fragment's 16 is row 2 r of the block's,
-// or 2 (r - 8) + 1, and two fragments with 8 columns each have the even and the odd ones of 16.
+//   across     the axis of the sums has 64 lines of 128 bytes. ldmatrix.trans moves pairs of
+//              bytes. Two byte permutations separate the two neighbouring columns of each pair.
+// Both layouts must have the same order of results. So row r of a fragment's 16 is row 2 r of the
+// block's, or 2 (r - 8) + 1. Two fragments of 8 columns have the even and the odd ones of 16.
 
 enum { kTile = 128, kDepth = 64, kChunk = 16, kThreads = 256, kTileBytes = kTile * kDepth };
 enum { kFactors = 2, kHeld = kTileBytes / kChunk / kThreads };
@@ -24,10 +24,11 @@ struct Chunk {
 
 struct Factor {
   const char* data;
-  st_i64 outer_stride, depth_stride;  // of the rows or columns that results have, of the sums' axis
+  // along the results' rows or columns, and along the axis of the sums
+  st_i64 outer_stride, depth_stride;
   st_i64 num_outer, num_depth;
   bool by_depth;    // chunks lie along the axis of the sums
-  bool neighbours;  // a chunk's bytes are neighbours
+  bool neighbours;  // a chunk's bytes are contiguous
 };
 
 ST_FN Factor factor_of(const char* data, st_i64 outer_stride, st_i64 depth_stride, st_i64 num_outer,
@@ -37,7 +38,7 @@ ST_FN Factor factor_of(const char* data, st_i64 outer_stride, st_i64 depth_strid
       data, outer_stride, depth_stride, num_outer, num_depth, !across, across || depth_stride == 1};
 }
 
-// Bytes that are bool: any that is not 0 is 1.
+// Bytes of type bool: any nonzero byte becomes 1.
 template <class T>
 ST_FN st_u32 normalised(st_u32 word) {
   if constexpr (st_traits<T>::kind == ST_BOOL) {
@@ -47,8 +48,8 @@ ST_FN st_u32 normalised(st_u32 word) {
   }
 }
 
-// `count` of 1 to 16 bytes from an address on, and zeros. Words are read whole: those in which one
-// of the bytes is.
+// `count` of 1 to 16 bytes from an address on, padded with zeros. Reads whole aligned words, but
+// only words with one of the bytes.
 ST_FN Chunk read_bytes(const char* from, int count) {
   Chunk chunk;
   if (count == kChunk && (st_u64)from % kChunk == 0) {
@@ -73,11 +74,11 @@ ST_FN Chunk read_bytes(const char* from, int count) {
   return chunk;
 }
 
-// The first of the kHeld chunks of each tile that this thread reads. Those after it are on lines
-// `kThreads` chunks further, so that they start at the same place of theirs.
+// The first of the kHeld chunks of each tile that this thread reads. The next ones are `kThreads`
+// chunks further, on other lines at the same position.
 struct Reader {
   const char* from;
-  int line, start;  // in the tile
+  int line, start;  // within the tile
   st_i64 further;   // bytes to the next chunk
 };
 
@@ -119,8 +120,8 @@ ST_FN Chunk read_chunk(const Factor& factor, const Reader& reader, int i, st_i64
   return chunk;
 }
 
-// Where chunks are in a tile, in bytes: so that the 8 that ldmatrix reads together, lines 2 apart
-// or pairs of lines 4 apart, are in different banks.
+// Byte offset of a chunk in a tile. The 8 chunks that ldmatrix reads together, on lines 2 apart or
+// pairs of lines 4 apart, are in different banks.
 ST_FN int by_depth_place(int line, int chunk) {
   const int pair = line / 16 * 8 + line % 8, half = line / 8 % 2;
   return pair * 128 + half * 64 + (chunk ^ (line / 2 % 4)) * kChunk;
@@ -169,8 +170,8 @@ ST_FN void multiply_add(st_i32 (&sums)[4], const st_u32 (&a)[4], st_u32 low, st_
   }
 }
 #else
-// Devices before sm_80 have no such instruction: lanes give each other what it would read. Calls,
-// as the text of each would be long.
+// Devices before sm_80 lack these instructions: lanes exchange the values by shuffles. Not inlined,
+// since the code is long.
 ST_FN const char* line_of_lane(const char* line, int lane) {
   return (const char*)__shfl_sync(0xFFFFFFFFu, (st_u64)line, lane);
 }
@@ -213,18 +214,19 @@ __device__ __noinline__ void multiply_add(st_i32 (&sums)[4], const st_u32 (&a)[4
 }
 #endif
 
-// Where this lane's line of ldmatrix is for the first fragment of a tile.
+// Offset of this lane's line of ldmatrix for the first fragment of a tile.
 ST_FN int first_line(bool by_depth) {
   const int lane = threadIdx.x % 32, matrix = lane / 8, i = lane % 8;
-  // Bytes 2 i and 2 i + 1 of a transposed word are of lines 4 i and 4 i + 1, those of the next word
-  // of 4 i + 2 and 4 i + 3.
+  // Bytes 2 i and 2 i + 1 of a transposed word are from lines 4 i and 4 i + 1, those of the next
+  // word from 4 i + 2 and 4 i + 3.
   return by_depth ? by_depth_place(2 * i + matrix % 2, matrix / 2)
                   : across_place(matrix / 2 * 16 + i / 2 * 4 + i % 2 + matrix % 2 * 2, 0);
 }
 
-// The four words of a fragment with rows [first, first + 16) of a tile, multiples of 16, and bytes
-// [depth, depth + 32), a multiple of 32: these change bits of their own in what first_line returns.
-// The right factor: words 0 and 2 are the fragment of the even columns, 1 and 3 of the odd ones.
+// The four words of a fragment with rows [first, first + 16) of a tile and bytes [depth, depth +
+// 32), where `first` is a multiple of 16 and `depth` of 32: both only change bits that are 0 in
+// first_line's result. The right factor: words 0 and 2 are the fragment of the even columns, 1 and
+// 3 of the odd ones.
 ST_FN void read_fragment(st_u32 (&words)[4], const char* tile, bool by_depth, int line, int first,
                          int depth) {
   if (by_depth) {
@@ -239,7 +241,7 @@ ST_FN void read_fragment(st_u32 (&words)[4], const char* tile, bool by_depth, in
   words[3] = __byte_perm(pairs[2], pairs[3], 0x7531);
 }
 
-// Four results that are neighbours in a row.
+// Four neighbouring results in a row.
 struct alignas(4 * sizeof(Result)) Results {
   typename st_stored<Result>::type values[4];
 };
@@ -268,7 +270,7 @@ ST_FN void multiply_bytes(const Launch& launch, char* output, const Factor& left
   constexpr bool right_is_signed = st_traits<Right>::lowest != 0;
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   const int warp_row = warp / 4 * 64, warp_column = warp % 4 * 32;
-  st_i32 sums[4][2][2][4];  // of 16 rows, 16 columns, the even ones and the odd ones
+  st_i32 sums[4][2][2][4];  // by 16 rows, 16 columns, and even or odd columns
 #pragma unroll
   for (int i = 0; i < 4 * 2 * 2 * 4; ++i) (&sums[0][0][0][0])[i] = 0;
   const int left_line = first_line(left.by_depth), right_line = first_line(right.by_depth);
@@ -277,7 +279,7 @@ ST_FN void multiply_bytes(const Launch& launch, char* output, const Factor& left
   Chunk of_left[kHeld], of_right[kHeld];
   int used = 0;
   for (st_i64 start = -kDepth; start < launch.k; start += kDepth) {
-    // The next round's values are loaded while this one computes.
+    // Load the next round's values while this one computes.
     const st_i64 next = start + kDepth;
     if (next < launch.k) {
 #pragma unroll

@@ -1,7 +1,7 @@
-// accumulate.h's long rows on a CPU, in chunks of pass[0] elements, of which a row has pass[1]:
-// pass 1 combines each, 2 combines what comes before each, and 3 writes the results.
+// accumulate.h's long rows on a CPU, in chunks of pass[0] elements; a row has pass[1] chunks. Pass
+// 1 combines each chunk, pass 2 the preceding chunks of each, and pass 3 writes the results.
 
-constexpr int kRun = 8;  // elements that are combined before they meet what comes before them
+constexpr int kRun = 8;  // elements that are combined before the preceding result is applied
 
 struct Chunk {
   st_i64 row, begin, end;
@@ -29,7 +29,7 @@ ST_FN void phase1(const Launch& launch, st_i64 item) {
   ((Part*)launch.scratch)[item] = total;
 }
 
-// From totals to what comes before each chunk.
+// Converts totals to the prefix before each chunk.
 ST_FN void phase2(const Launch& launch, st_i64 item) {
   Part* const parts = (Part*)launch.scratch + item * launch.pass[1];
   Part sum = {parts[0].value, false};

@@ -1,7 +1,7 @@
-// accumulate.h's rows whose elements are apart in memory, on a GPU. Neighbouring threads go through
-// neighbouring rows, each through a chunk of pass[0] elements, of which a row has pass[1]. Phase 3
-// combines each chunk, 4 what comes before each chunk of a row, and 5 writes the results. The order
-// in which values are combined depends on the shape alone.
+// accumulate.h's rows with strided elements, on a GPU. Neighbouring threads process neighbouring
+// rows, each a chunk of pass[0] elements; a row has pass[1] chunks. Phase 3 combines each chunk,
+// phase 4 the preceding chunks of each, and phase 5 writes the results. The order of combination
+// depends only on the shape.
 
 constexpr int kColumnRun = 8;  // elements that a thread reads before it combines the first
 
@@ -19,7 +19,7 @@ ST_FN ColumnChunk column_chunk_of(const Launch& launch, st_i64 item) {
   return chunk;
 }
 
-// Elements of a chunk that are read at once.
+// Elements of a chunk that are read together.
 struct ColumnRun {
   T0 loaded[kColumnRun];
   st_i64 count;
@@ -65,7 +65,7 @@ ST_FN void phase4(const Launch& launch, st_i64 item) {
   }
 }
 
-// The chunks that phase 3 read last come first: the cache still has them.
+// Begins with the chunks that phase 3 read last, since the cache still has them.
 ST_FN void phase5(const Launch& launch, st_i64 number) {
   const st_i64 item = launch.items - 1 - number;
   const ColumnChunk chunk = column_chunk_of(launch, item);

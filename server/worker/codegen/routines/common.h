@@ -1,12 +1,14 @@
-// What all routines share. Before this text the emitter has written, from the code:
-//   T0, T1, ...          the operands' types; TLast of the last
+// Declarations shared by all routines. Before this text the emitter has written, from the code:
+//   T0, T1, ...          the operands' types; TLast: the last one's
 //   Launch               with items, count, extents[kRank], pass[4], scratch, fault, operand0,
-//   operand1, ..., scalars ST_LAST              the last operand's name; ST_MIDDLE(F): F(1) F(2)
-//   ... for those between first and last kRank, kOption0, ... constants; Index: st_u32 where all
-//   linear indices fit it run0, run1, ...      the programs; Program0, Program1, ... their results'
-//   types; Argument0, ... those of their first arguments
-// A phase is `phaseN(const Launch&, st_i64 item)`, called for every item below launch.items in any
-// order and at once. A block's phase is called by ST_THREADS threads together for one item.
+//                        operand1, ..., scalars
+//   ST_LAST              the last operand's name; ST_MIDDLE(F): F(1) F(2) ... for those between
+//                        first and last
+//   kRank, kOption0, ... constants; Index: st_u32 where all linear indices fit it
+//   run0, run1, ...      the programs; Program0, Program1, ... their results' types;
+//                        Argument0, ... the types of their first arguments
+// A phase is `phaseN(const Launch&, st_i64 item)`, called for each item below launch.items, in any
+// order and concurrently. ST_THREADS threads of a block call a block's phase together for one item.
 
 #if ST_CUDA
 #define ST_THREAD ((int)threadIdx.x)
@@ -22,13 +24,13 @@ ST_FN void st_raise(st_u64* at, st_u64 value) { atomicMax(at, value); }
 #define ST_THREADS 1
 #define ST_SHARED
 #define ST_SYNC() (void)0
-// Calls, so that long text used in several places is compiled once.
+// Not inlined, so that long text used in several places is compiled once.
 #if defined(__CUDA__)
 #define ST_CALL static __attribute__((device, noinline))
 #else
 #define ST_CALL static __attribute__((noinline))
 #endif
-// The value that was there.
+// Returns the previous value.
 ST_FN st_u64 st_swap_if(st_u64* at, st_u64 expected, st_u64 wanted) {
   __atomic_compare_exchange_n(at, &expected, wanted, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   return expected;
@@ -41,7 +43,7 @@ ST_FN void st_raise(st_u64* at, st_u64 value) {
 }
 #endif
 
-// A place in the loop that all operands share.
+// An index into the loop that all operands share.
 struct Place {
   Index at[kRank];
 };
@@ -65,7 +67,8 @@ ST_FN char* st_at(const O& operand, const Place& place) {
     address += (st_i64)place.at[axis] * operand.strides[axis];
   return address;
 }
-// Elements along the operand's own axes, and the offset of one of them by its number in C order.
+// Number of elements along the operand's own axes, and the offset of an element by its index in C
+// order.
 template <class O>
 ST_FN st_i64 st_own_count(const O& operand) {
   st_i64 count = 1;
@@ -93,7 +96,7 @@ template <class A>
 struct st_same<A, A> {
   static constexpr bool value = true;
 };
-// As st_cast, but the same type keeps every bit.
+// st_cast, except that the same type keeps all bits.
 template <class To, class From>
 ST_FN To st_convert(From x) {
   if constexpr (st_same<To, From>::value) {
@@ -104,16 +107,16 @@ ST_FN To st_convert(From x) {
 }
 
 #if !ST_CUDA
-// Binary searches of `some` values in n elements, step by step for all, so that the reads of one do
-// not wait for another's. further(j, i): value j belongs after element i. low[j]: the place found.
-// The elements read are those of
+// Binary searches of `some` values in n elements, interleaved so that their reads overlap.
+// further(j, i): value j belongs after element i. low[j]: the resulting position. Reads the same
+// elements as
 //   while (low < high) middle = low + (high - low) / 2 ...
-// so that elements out of order give the results of a search for one value.
+// so that unsorted elements give the results of a search for one value.
 template <int kMost, class Further>
 ST_FN void st_bisect_together(int some, st_i64 n, Index* low, const Further& further) {
   Index lengths[kMost];  // high - low
   for (int j = 0; j < some; ++j) low[j] = 0, lengths[j] = (Index)n;
-  // All lengths are `longest` or one less.
+  // Each length is `longest` or one less.
   st_i64 longest = n;
   for (; longest > 1; longest /= 2) {
     for (int j = 0; j < some; ++j) {
@@ -129,8 +132,8 @@ ST_FN void st_bisect_together(int some, st_i64 n, Index* low, const Further& fur
 }
 #endif
 
-// What the request's data have wrong (server/worker/codegen/routine_fault.h). The first to be noted
-// stays.
+// Reports a fault of the request's data (server/worker/codegen/routine_fault.h). The first report
+// wins.
 enum { kIndexOutOfRange = 1, kWrongCount = 2 };
 ST_FN void st_note_fault(const Launch& launch, st_u64 kind, st_i64 value, st_i64 limit) {
   if (st_swap_if((st_u64*)launch.fault, 0, kind) != 0) return;

@@ -1,14 +1,14 @@
-// Elements where a mask is not zero. Operands: the mask (own axes), then either input (the mask's
+// Elements where a mask is nonzero. Operands: the mask (own axes), then either input (the mask's
 // own axes, and the loop's) and output (one own axis and the loop's), or, with option 0, one output
-// for each axis of the mask, which takes the indices. On a CPU counts.h finds the elements, on a
-// GPU marks.h.
+// per axis of the mask, which gets the indices. On a CPU counts.h finds the elements, on a GPU
+// marks.h.
 constexpr bool kIndices = kOption0 != 0;
 
 ST_FN bool is_set(const Launch& launch, st_i64 number) {
   return st_cast<bool>(st_load<T0>(launch.operand0.data + st_own_offset(launch.operand0, number)));
 }
 
-// An element of the mask as the output's element `to`.
+// Stores an element of the mask as the output's element `to`.
 ST_FN void list(const Launch& launch, st_i64* listed, st_i64 number, st_i64 to) {
   if constexpr (!kIndices) {
     listed[to] = number;
@@ -31,7 +31,7 @@ ST_FN void list(const Launch& launch, st_i64* listed, st_i64 number, st_i64 to) 
 ST_FN void copy_listed(const Launch& launch, const st_i64* listed, st_i64 item) {
   if constexpr (!kIndices) {
     if (launch.fault[0] != 0) return;
-    // Neighbouring items go along whichever axis of the output has the smaller steps.
+    // Neighbouring items go along the axis of the output with the smaller stride.
     const st_i64 count = launch.ST_LAST.own_extents[0], step = launch.ST_LAST.own_strides[0];
     const bool along = launch.count == 1 || (step > 0 && step < launch.ST_LAST.strides[kRank - 1]);
     const st_i64 to = along ? item % count : item / launch.count;

@@ -1,8 +1,7 @@
-// Sums of products of one row with another at each place along it. Operands: the row, the other
-// (own axes), output (own axis). Programs: the types of both to the accumulator's, a product, a sum
-// of two, the accumulator's type to the output's. Scalar 0: where in the first row the other begins
-// for output 0, which may be before it. Scalar 1: a sum of nothing. An item is kResults results.
-// Pass: 0.
+// Sums of products of one row with another at each offset. Operands: the row, the other (own axes),
+// output (own axis). Programs: both types to the accumulator's, a product, a sum of two, the
+// accumulator's type to the output's. Scalar 0: the other's start in the first row for output 0,
+// which may be negative. Scalar 1: an empty sum. An item is kResults results. Pass: 0.
 typedef Program0 Acc;
 #if ST_CUDA
 constexpr int kResults = 4;
@@ -10,7 +9,7 @@ constexpr int kResults = 4;
 constexpr int kResults = 32;
 #endif
 
-// Elements without gaps leave their distance to the compiler, which then takes several at once.
+// With contiguous elements the stride is a constant, and the compiler vectorizes the loop.
 template <bool kDense>
 ST_FN Acc left_at(const Launch& launch, st_i64 i) {
   const st_i64 stride =
@@ -33,7 +32,7 @@ ST_FN void correlate(const Launch& launch, st_i64 first, int count) {
         sums[k] = run3(sums[k], run2(left_at<kDense>(launch, begin + k), other));
       continue;
     }
-    // At the ends only what overlaps counts, also where the other elements are infinite.
+    // At the ends only the overlap counts, even if other elements are infinite.
     for (int k = 0; k < kResults; ++k) {
       if (begin + k < 0 || begin + k >= n) continue;
       sums[k] = run3(sums[k], run2(left_at<kDense>(launch, begin + k), other));

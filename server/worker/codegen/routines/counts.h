@@ -8,7 +8,7 @@ ST_FN st_i64 chunk_end(const Launch& launch, st_i64 begin) {
   return end < count ? end : count;
 }
 
-// Elements of the mask that are looked at together, without a branch for each. Returns how many.
+// Tests several elements of the mask without a branch for each. Returns the number of nonzero ones.
 constexpr int kMarked = 256;
 ST_FN int read_marks(const Launch& launch, st_i64 begin, st_i64 end, bool* set) {
   const int some = end - begin < kMarked ? (int)(end - begin) : kMarked;

@@ -1,6 +1,6 @@
-// Items in the order of their keys by one thread of a processor, stable: a pass for each digit of 8
-// bits, from the lowest. A digit that all items share costs nothing. Before this text its user
-// defines item_key(item).
+// Sorts items by their keys in one thread of a processor; stable, with a pass per digit of 8 bits,
+// from the lowest. A digit that is equal in all items is skipped. The user of this text defines
+// item_key(item) before it.
 template <class Item>
 ST_FN Item* sort_digits(Item* a, Item* b, st_i64 n) {
   typedef decltype(item_key(Item())) Key;

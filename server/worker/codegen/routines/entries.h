@@ -1,6 +1,6 @@
-// Entries sorted by group on a GPU. The sort (radix.h, which comes next) leaves each entry's group,
-// then each entry's place, at the beginning of the scratch memory. Before this text its user
-// defines
+// Sorts entries by group on a GPU. The sort (radix.h, which follows) leaves each entry's group,
+// then each entry's place, at the beginning of the scratch memory. The user of this text defines
+// before it
 //   st_i64 num_entries(launch), num_groups(launch)
 //   st_i64 entry_group(launch, i)       of element i; num_groups or more: in none
 

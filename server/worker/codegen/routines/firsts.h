@@ -1,5 +1,6 @@
-// The first pass[2] of tiles of pass[0] elements, of which a row has pass[1]: to the output where
-// that is one, else to the scratch memory. pass[3]: those there again, a row's in one.
+// Finds the first pass[2] elements of tiles of pass[0] elements; a row has pass[1] tiles. Writes
+// them to the output for one tile, else to the scratch memory; a last pass finds the first ones of
+// these. pass[3]: that pass.
 constexpr int kFirstsRoom = 4096, kFirstsBlock = 128;
 ST_FN SortItem* firsts_of(const Launch& launch, st_i64 number) {
   return (SortItem*)launch.scratch + number * launch.pass[1] * launch.pass[2];

@@ -1,10 +1,9 @@
-// Elements along an axis combined from the first to the last. Operands: input (own axis: the one
+// Combines elements along an axis from the first to the last. Operands: input (own axis: the one
 // that is folded), with option 0 indices, with option 2 a mask (the same own axis), output.
 // Programs: input's type to the accumulator's, combination of two, accumulator's to the output's.
-// Without indices a whole row makes one element (of none: scalar 0, which option 1 says is there;
-// option 3: it begins every row). With a mask only where that is true. With indices each begins a
-// part that ends before the next index; scalars 0 and 1 are the bytes between indices and how many
-// there are. Pass: 0.
+// Without indices a whole row gives one element (an empty row: scalar 0, if option 1; option 3:
+// scalar 0 begins every row). A mask selects elements. With indices each begins a part that ends
+// before the next index; scalars 0 and 1 are the bytes between indices and their number. Pass: 0.
 
 template <class T>
 ST_FN st_i64 to_index(T value) {

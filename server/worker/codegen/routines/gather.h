@@ -1,4 +1,4 @@
-// Operands: input (own axes: those that are indexed), indices, output. Pass: 0.
+// Elements by indices. Operands: input (own axes: the indexed ones), indices, output. Pass: 0.
 
 ST_FN void phase0(const Launch& launch, st_i64 item) {
   const Place place = st_place(launch, item);

@@ -1,20 +1,18 @@
-// Elements combined by group, each group's in their order, so that the result is the same in every
-// run. Programs 0, 1 and 2: element to accumulator, combination of two, accumulator to output.
-// Scalar 0: what a group without elements has. Before this text its user defines
+// Combines elements by group, each group's in order, so that all runs have the same result.
+// Programs 0, 1 and 2: element to accumulator, combination of two, accumulator to output. Scalar 0:
+// the result of an empty group. The user of this text defines before it
 //   st_i64 num_elements(launch)      along the axis
 //   st_i64 group_of(launch, i)       of element i; num_groups(launch) or more: in none
 //   Acc element(launch, place, i)    mapped; place: in the loop of the other axes
-// Groups are along the last operand's own axis. Passes, where the other axes have pass[3] items of
-// pass[2] places each:
-//   0 clears a table of partial results, pass[1] of each group;
-//   1 combines chunks of pass[0] elements into it, an item for each chunk and part of the places;
-//   2, or by blocks 3, combines what a group has, an item for each group and place.
-// Where elements may not be grouped there is one chunk. A GPU sorts the elements of few places by
-// group (grouping.h).
+// Groups are along the last operand's own axis. The other axes have pass[3] items of pass[2] places
+// each. Pass 0 clears a table of partial results, pass[1] per group. Pass 1 combines chunks of
+// pass[0] elements into it, an item per chunk and part of the places. Pass 2, or 3 by blocks,
+// combines a group's partial results, an item per group and place. There is one chunk if any other
+// grouping is forbidden. With few places a GPU sorts the elements by group (grouping.h).
 
 typedef Program0 Acc;
 
-// A result of some elements, or of none.
+// The combination of some elements, or of none.
 struct Part {
   Acc value;
   bool some;
@@ -43,8 +41,9 @@ ST_FN Part* part_of(const Launch& launch, st_i64 chunk, st_i64 group, st_i64 pla
 ST_FN void phase0(const Launch& launch, st_i64 item) { ((Part*)launch.scratch)[item].some = false; }
 
 #if !ST_CUDA
-// Elements [begin, end) of one place. Some groups are found together, by vectors, and what the loop
-// needs of the launch is its own, so that stores of results cannot change it.
+// Elements [begin, end) of one place. Several groups are looked up at once, by vectors. Copies the
+// launch's values that the loop needs, so that the compiler knows that stores of results do not
+// change them.
 ST_FN void combine_chunk(const Launch& launch, st_i64 chunk, st_i64 number, st_i64 begin,
                          st_i64 end) {
   const Launch own = launch;
@@ -59,7 +58,7 @@ ST_FN void combine_chunk(const Launch& launch, st_i64 chunk, st_i64 number, st_i
       if (in[j] >= groups) continue;
       Part& part = parts[in[j] * count];
       const Acc value = element(own, place, i + j);
-      // Combined in any case, then chosen: a processor would not foresee a branch.
+      // Combines in any case, then selects: a processor could not predict a branch.
       const Acc sum = run1(part.some ? part.value : value, value);
       part.value = part.some ? sum : value;
       part.some = true;

@@ -1,5 +1,5 @@
-// group.h on a GPU, by sorting the elements by group: what entries.h and runs.h ask for. Where the
-// elements of a group may be combined in parts, segments.h does it, else runs.h.
+// group.h on a GPU, by sorting the elements by group: the definitions that entries.h and runs.h
+// require. Groups that may be combined in parts use segments.h, others runs.h.
 
 struct State {
   Part part;

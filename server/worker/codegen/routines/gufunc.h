@@ -1,6 +1,6 @@
 // A client's function of sub-arrays, called for each item of the loop. Operands: inputs, outputs;
-// their own axes are the function's. Before the client's text comes the view that it is given for
-// each of them; after it the emitter writes phase0, which is the call. Pass: 0.
+// their own axes are the function's. The client's text follows the definition of the view that it
+// gets for each operand. After it the emitter writes phase0, which is the call. Pass: 0.
 
 #if ST_CUDA
 #define ST_METHOD __device__ __forceinline__
@@ -10,7 +10,7 @@
 #define ST_METHOD inline __attribute__((always_inline))
 #endif
 
-// 16-bit floats, of which all arithmetic is float's.
+// 16-bit floats, whose arithmetic is done in float.
 #define ST_HALF_TYPE(name, bits_type, to_bits)                                           \
   struct name {                                                                          \
     bits_type value;                                                                     \

@@ -1,13 +1,13 @@
-// Histogram. Operands, each with its own axes alone: input, edges, weights, output; for what is not
-// given the input stands. Option 0: the bins are of one width, between scalars 1 and 2; 1: there
-// are weights, which group.h adds up. Programs: weight's type to the accumulator's, addition,
-// accumulator's to the output's, then input's and edges' type to the one in which they are
-// compared. Without weights the passes are tally.h's.
+// Histogram. Operands, each with only its own axes: input, edges, weights, output; the input
+// replaces a missing operand. Option 0: the bins have equal width, between scalars 1 and 2. Option
+// 1: there are weights, which group.h sums. Programs: weight's type to the accumulator's, addition,
+// accumulator's to the output's, then input's and edges' type to the type of comparison. Without
+// weights the passes are tally.h's.
 constexpr bool kUniform = kOption0 != 0;
 
 ST_FN st_i64 num_elements(const Launch& launch) { return st_own_count(launch.operand0); }
 
-// The edge in front of bin i as NumPy's linspace has it, in the input's type where that is a float.
+// The lower edge of bin i as in NumPy's linspace, in the input's type if that is a float.
 template <class T>
 ST_FN double rounded(double x) {
   if constexpr (st_traits<T>::kind == ST_FLOAT || st_traits<T>::kind == ST_HALF) {
@@ -31,12 +31,12 @@ ST_FN Bins bins_of(const Launch& launch) {
 ST_FN double edge_of(const Bins& bins, st_i64 i) {
   return rounded<T0>(i == bins.count ? bins.high : (double)i * bins.step + bins.low);
 }
-// The bin; below zero: none.
+// The bin; negative: none.
 ST_FN st_i64 uniform_bin(const Launch& launch, double x) {
   const Bins bins = bins_of(launch);
   if (!(x >= edge_of(bins, 0) && x <= edge_of(bins, bins.count))) return -1;
-  // The division comes near the true one; the edges decide, and where they lie too close together
-  // for it they are searched.
+  // The division gives an estimate, and the edges decide. Where they are too close for it, the
+  // edges are searched.
   const double guess = (x - bins.low) / bins.step;
   st_i64 low = 0, high = bins.count;
   const st_i64 near = guess < (double)bins.count ? (guess > 0 ? (st_i64)guess : 0) : bins.count - 1;
@@ -57,7 +57,7 @@ ST_FN Program4 given_edge(const Launch& launch, st_i64 i) {
 }
 ST_FN st_i64 edged_bin(const Launch& launch, Program3 x) {
   const st_i64 count = launch.ST_LAST.own_extents[0];
-  st_i64 low = 0, high = count + 1;  // how many edges are not above x
+  st_i64 low = 0, high = count + 1;  // number of edges that are not above x
   while (low < high) {
     const st_i64 middle = (low + high) / 2;
     if (given_edge(launch, middle) <= x) {
@@ -87,7 +87,7 @@ ST_FN st_i64 group_of(const Launch& launch, st_i64 i) {
 }
 #if !ST_CUDA
 constexpr int kGroupsTogether = 128;
-// Most values are in the bin to which a multiplication leads; the others are sought one by one.
+// Most values are in the bin that a multiplication yields; the others are searched one by one.
 template <bool kEven>
 ST_FN void find_groups(const Launch& launch, st_i64 first, int some, st_i64* groups) {
   if constexpr (kEven) {

@@ -1,8 +1,8 @@
-// Elements by index arrays: operands 1 and on, but for the last, hold indices into the own axes of
+// Elements by index arrays: operands from 1 to the last but one have indices into the own axes of
 // one operand. Option 0: v1::IndexMode.
 enum { kWrap = 2, kClip = 3 };
 
-// The index's place on its axis of n elements; -1, and a fault, when it has none.
+// The index's position on its axis of n elements; -1, and a fault, when it is out of range.
 template <class T>
 ST_FN st_i64 st_resolve(const Launch& launch, T value, st_i64 n) {
   const bool beyond = !st_traits<T>::is_signed && (st_u64)value > 0x7FFFFFFFFFFFFFFFull;
@@ -21,8 +21,8 @@ ST_FN st_i64 st_resolve(const Launch& launch, T value, st_i64 n) {
   return -1;
 }
 
-// Where the indices at this place lead among the own axes: byte offset, and number in C order.
-// False when one has no place.
+// The element at this place's indices among the own axes: byte offset, and index in C order. False
+// when one is out of range.
 struct Target {
   st_i64 offset;
   st_u64 number;
@@ -43,7 +43,7 @@ ST_FN bool st_target(const Launch& launch, const O& indexed, const Place& place,
   return true;
 }
 
-// The place with these numbers along the axes of indices, along which the last operand has no
+// The place with these linear indices: along the axes of indices, where the last operand has no
 // stride, and along the others.
 ST_FN Place st_place_of(const Launch& launch, st_u64 among, st_u64 elsewhere) {
   Place place;
@@ -65,7 +65,7 @@ ST_FN Place st_place_of(const Launch& launch, st_u64 among, st_u64 elsewhere) {
   return place;
 }
 
-// The place's number along the axes of indices, and along the others.
+// The place's linear index along the axes of indices, and along the others.
 ST_FN void st_split(const Launch& launch, const Place& place, st_u64* among_indices,
                     st_u64* elsewhere) {
   *among_indices = *elsewhere = 0;

@@ -1,9 +1,9 @@
-// A function's values on straight lines between known ones. Operands: where they are wanted, where
-// they are known (own axis, ascending), the known values (own axis), output. Programs: the types of
-// the first three to double, double and the output's. Options 0 and 1: scalar 0 is the value before
-// the first place, scalar 1 the one after the last. Pass: 0.
+// Linear interpolation between known values. Operands: wanted positions, known positions (own axis,
+// ascending), known values (own axis), output. Programs: the types of the first three to double,
+// double to the output's. Options 0 and 1: scalar 0 is the value before the first known position,
+// scalar 1 the value after the last. Pass: 0.
 
-// As NumPy: where the line from the near end is no number, from the far one.
+// As in NumPy: if the line from the near end gives NaN, use the far end.
 ST_FN double on_line(double slope, double x, double x0, double y0, double x1, double y1) {
   double y = slope * (x - x0) + y0;
   if (y == y) return y;
@@ -38,7 +38,7 @@ ST_FN Program2 function_at(const Launch& launch, double x) {
     return kOption1 != 0 ? st_load<Program2>(launch.scalars[1]) : value_at(launch, n - 1);
   if (x < known_at(launch, 0))
     return kOption0 != 0 ? st_load<Program2>(launch.scalars[0]) : value_at(launch, 0);
-  // The last place that is not beyond x.
+  // The last known position that is not beyond x.
   st_i64 low = 0, high = n;
   while (high - low > 1) {
     const st_i64 middle = low + (high - low) / 2;

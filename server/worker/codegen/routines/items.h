@@ -1,4 +1,4 @@
-// Items that keyed.h moves: elements as unsigned keys in their order, with or without their places.
+// Items that keyed.h moves: elements as ordered unsigned keys, with or without their indices.
 typedef RadixKey SortKey;
 constexpr SortKey kSortSign = (SortKey)1 << (kRadixKeyBits - 1);
 constexpr SortKey kSortAll = kSortSign | (kSortSign - 1);
@@ -8,7 +8,7 @@ ST_FN constexpr bool is_float() {
 }
 constexpr bool kSortsFloats = is_float<T0>();
 
-// Values without places are made from their keys again: -0 comes before +0.
+// Without indices, values are recomputed from their keys: -0 comes before +0.
 template <class T>
 ST_FN SortKey sort_key(T x) {
   if constexpr (kIndices || !is_float<T>()) {
@@ -33,7 +33,7 @@ ST_FN T sort_value(SortKey key) {
     return sort_float(key & kSortSign ? key ^ kSortSign : key ^ kSortAll, (const T*)nullptr);
   }
 }
-// Whether the value is one of those whose key does not say all.
+// Whether the key does not determine the value.
 template <class T>
 ST_FN bool is_rare(T x) {
   if constexpr (is_float<T>()) {
@@ -49,9 +49,9 @@ ST_FN bool is_zero_or_nan(T x) {
   return magnitude == 0 || magnitude > radix_infinity(T());
 }
 
-// An item is a key; a key of 32 bits with its place in the lower half; a key and its place. A
-// place and the first 32 bits in which the keys of a row differ stand for the latter where vectors
-// sort (long.h).
+// An item is a key; or a key of 32 bits with its index in the lower half; or a key and its index.
+// Where vectors sort (long.h), an index and the first 32 differing bits of the row's keys stand for
+// the latter.
 constexpr bool kLongPlaces = ST_VECTORS && kIndices && !kTop && sizeof(T0) > 4;
 struct KeyWithPlace {
   st_u64 key;

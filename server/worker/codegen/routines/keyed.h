@@ -1,21 +1,21 @@
-// sort.h's rows on a CPU by unsigned keys of 32 or 64 bits in the order of the elements. Phases,
-// which the emitter numbers: key_tiles sorts tiles of pass[0] elements, of which a row has pass[1];
-// key_merges merges neighbours of pass[0] items each, pass[3] results an item, pass[2] items a row;
-// key_rare and key_restore are for floats: bits that keys do not distinguish or in another order
-// than that of the row. pass[1] of key_merges: the half of the
-// scratch memory that is read, and 2 when the result is the output. A row of one tile does without
-// scratch memory where it is short, and writes the output.
-constexpr st_i64 kStackItems = 8192;  // as kKeyedOnStack in routine_shape.cc
+// Sorts sort.h's rows on a CPU by unsigned keys of 32 or 64 bits in the elements' order. The
+// emitter numbers the phases. key_tiles sorts tiles of pass[0] elements; a row has pass[1] of them.
+// key_merges merges neighbours of pass[0] items each, pass[3] results per item, pass[2] items per
+// row. key_rare and key_restore are for floats with bits that keys do not distinguish, or order
+// differently from the row. pass[1] of key_merges: the half of the scratch memory to read, and 2
+// when the result is the output. A short row of one tile needs no scratch memory and is sorted into
+// the output.
+constexpr st_i64 kStackItems = 8192;  // kKeyedOnStack in routine_shape.cc
 
 ST_FN T0 row_value(const Launch& launch, const Row& row, st_i64 i) {
   return st_load<T0>(row.in + i * launch.operand0.own_strides[0]);
 }
-// The least key of a row, and how many of the lower bits in which keys differ do not fit an item.
+// The least key of a row, and the number of low bits of key differences that do not fit an item.
 struct KeyRange {
   st_u64 least;
   int shift;
 };
-// Returns whether there is a rare value among them.
+// Returns whether the elements contain a rare value.
 ST_CALL bool read_items(const Launch& launch, const Row& row, st_i64 begin, st_i64 count,
                         const KeyRange& range, SortItem* to) {
   const st_i64 step = launch.operand0.own_strides[0];
@@ -69,7 +69,7 @@ ST_CALL void write_items(const Launch& launch, const Row& row, st_i64 place, con
   }
 }
 
-// The zeros and the NaN of a row in its order. Returns how many they are.
+// Collects the zeros and NaNs of a row in its order. Returns their number.
 template <class T>
 ST_CALL st_i64 collect_rare(const Launch& launch, const Row& row, T* to) {
   const st_i64 n = launch.operand0.own_extents[0];
@@ -82,7 +82,7 @@ ST_CALL st_i64 collect_rare(const Launch& launch, const Row& row, T* to) {
   }
   return count;
 }
-// Puts them where the sorted output has them.
+// Writes them to their positions in the sorted output.
 template <class T>
 ST_CALL void restore_rare(const Launch& launch, const Row& row, const T* rare, st_i64 count) {
   if constexpr (is_float<T>() && !kIndices) {
@@ -90,7 +90,7 @@ ST_CALL void restore_rare(const Launch& launch, const Row& row, const T* rare, s
     st_i64 num_nan = 0;
     for (st_i64 i = 0; i < count; ++i)
       num_nan += (radix_bits(rare[i]) & ~kSortSign) > radix_infinity(T());
-    // The first zero.
+    // Index of the first zero.
     st_i64 low = 0, high = n - num_nan;
     while (low < high) {
       const st_i64 middle = low + (high - low) / 2;
@@ -110,7 +110,7 @@ ST_CALL void restore_rare(const Launch& launch, const Row& row, const T* rare, s
   }
 }
 
-// Keys of few values: how often each is there.
+// Counting sort, for keys with few values.
 template <int kBits>
 ST_FN void sort_by_counts(SortItem* items, st_i64 n) {
   if constexpr (!kIndices && kBits <= 16) {
@@ -147,7 +147,7 @@ ST_FN void sort_by_insertion(Item* items, st_i64 n) {
     items[j] = item;
   }
 }
-// Sorts a's items, with b's room; returns where they are.
+// Sorts a's items with b as work memory; returns the one with the result.
 ST_CALL SortItem* sort_items(SortItem* a, SortItem* b, st_i64 n) {
   constexpr bool kFewValues = !kIndices && kRadixKeyBits <= 16;
   if (kFewValues && n >= (kRadixKeyBits == 8 ? 64 : 1 << 15)) {
@@ -172,10 +172,10 @@ ST_FN SortItem* items_of(const Launch& launch, st_i64 half, st_i64 number) {
   return (SortItem*)launch.scratch +
          (half * launch.count + number) * launch.operand0.own_extents[0];
 }
-// A byte for each tile: whether it has a rare value.
+// A byte per tile: whether it has a rare value.
 ST_FN st_u8* rare_tiles(const Launch& launch) { return (st_u8*)items_of(launch, 2, 0); }
 
-// Places by keys of 64 bits. pass[3]: where in the scratch memory the tiles' ranges are, two words
+// For argsort by 64-bit keys. pass[3]: offset of the tiles' ranges in the scratch memory, two words
 // each.
 ST_FN st_u64* tile_ranges(const Launch& launch, st_i64 number) {
   return (st_u64*)(launch.scratch + launch.pass[3]) + 2 * number * launch.pass[1];
@@ -210,7 +210,7 @@ ST_FN KeyRange range_of_tiles(const Launch& launch, st_i64 number) {
   return range_between(least, greatest);
 }
 ST_FN bool starts_alike(st_u64 a, st_u64 b) { return (a ^ b) >> 32 == 0; }
-// Sorted items that are equal in their first bits, by the other bits of their keys.
+// Sorts runs of items with equal first bits by the other bits of their keys.
 ST_CALL void settle_equals(const Launch& launch, const Row& row, const KeyRange& range,
                            st_u64* items, st_i64 n, st_u64* room) {
 #if ST_VECTORS
@@ -258,13 +258,15 @@ ST_CALL void sort_row_on_stack(const Launch& launch, const Row& row) {
   sort_row(launch, row, a, b);
 }
 
-// Rows whose neighbours are neighbours in memory, as columns of a matrix are: read and written
-// together, a cache line for all of them.
+// Rows that are adjacent in memory, such as columns of a matrix: read and written together, a cache
+// line for all of them.
 constexpr int kColumns = 16;
-constexpr st_i64 kColumnItems = (288 << 10) / (st_i64)sizeof(SortItem);  // kColumnBytes there
+// kColumnBytes in routine_shape.cc
+constexpr st_i64 kColumnItems = (288 << 10) / (st_i64)sizeof(SortItem);
 ST_FN void key_columns(const Launch& launch, st_i64 item) {
   alignas(64) SortItem items[kColumnItems], room[kColumnItems / kColumns];
-  const st_i64 n = launch.operand0.own_extents[0], pitch = n + kColumns;  // of different cache sets
+  // maps columns to different cache sets
+  const st_i64 n = launch.operand0.own_extents[0], pitch = n + kColumns;
   const st_i64 first = item * kColumns, step = launch.operand0.own_strides[0];
   const int some = launch.count - first < kColumns ? (int)(launch.count - first) : kColumns;
   Row rows[kColumns];
@@ -325,8 +327,8 @@ ST_FN void key_tiles(const Launch& launch, st_i64 item) {
   }
 }
 
-// How many of the first `place` results of merging a and b come from a, which goes first among
-// equals.
+// Number of the first `place` results of merging a and b that come from a; a's items precede equal
+// ones.
 ST_FN st_i64 items_path(const SortItem* a, st_i64 a_count, const SortItem* b, st_i64 b_count,
                         st_i64 place) {
   st_i64 low = place > b_count ? place - b_count : 0, high = place < a_count ? place : a_count;
@@ -359,7 +361,7 @@ ST_CALL void merge_items(const SortItem* a, st_i64 a_count, const SortItem* b, s
   while (b < b_end) *to++ = *b++;
 }
 
-constexpr st_i64 kMergedItems = 4096;  // as kKeyedGroup in routine_shape.cc
+constexpr st_i64 kMergedItems = 4096;  // kKeyedGroup in routine_shape.cc
 
 ST_FN void key_merges(const Launch& launch, st_i64 item) {
   alignas(64) SortItem merged[kMergedItems];
@@ -382,8 +384,8 @@ ST_FN void key_merges(const Launch& launch, st_i64 item) {
   if (last) write_items(launch, row_of(launch, number), place, merged, end - begin);
 }
 
-// Between the last merge, which may write over the input, and the one before: pass[0] is the half
-// that it does not read.
+// Memory for rare values until the last merge, which may overwrite the input. pass[0]: the half
+// that this merge does not read.
 ST_FN T0* kept_rare(const Launch& launch, st_i64 number) {
   return (T0*)items_of(launch, launch.pass[0], number);
 }
@@ -406,7 +408,7 @@ ST_FN void key_restore(const Launch& launch, st_i64 item) {
   if (count > 0) restore_rare(launch, row_of(launch, item), kept_rare(launch, item), count);
 }
 
-// Places by keys of 64 bits, in four arrays of the scratch memory.
+// Argsort by 64-bit keys, in four arrays of the scratch memory.
 ST_FN void key_ranges(const Launch& launch, st_i64 item) {
   if (!kLongPlaces) return;
   const st_i64 n = launch.operand0.own_extents[0], number = item / launch.pass[1];
@@ -414,7 +416,7 @@ ST_FN void key_ranges(const Launch& launch, st_i64 item) {
   const st_i64 end = n - begin < launch.pass[0] ? n : begin + launch.pass[0];
   find_range(launch, row_of(launch, number), begin, end, tile_ranges(launch, number) + 2 * tile);
 }
-// A group of pass[2] for each row: the items that begin in it, and those equal to its last.
+// Per row pass[2] groups: the items that begin in it, and those equal to its last.
 ST_FN void key_places(const Launch& launch, st_i64 item) {
   if (!kLongPlaces) return;
   const st_i64 n = launch.operand0.own_extents[0], number = item / launch.pass[2];

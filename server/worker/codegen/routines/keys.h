@@ -1,7 +1,7 @@
-// Elements of sort.h by radix.h: numbers of up to 64 bits. An item keeps every bit of its element,
-// since its digits are made from it in each pass: both zeros are one number, and all NaN are one
-// after all others, in either direction. Before this text the emitter writes kRadixKept: the result
-// stays at the beginning of the scratch memory.
+// Sorts elements of sort.h by radix.h: numbers of up to 64 bits. An item keeps all bits of its
+// element, and each pass computes its digits from these. Both zeros are one number, and all NaN are
+// one after all others, in either direction. The emitter writes kRadixKept before this text: the
+// result stays at the beginning of the scratch memory.
 typedef T0 RadixItem;
 constexpr bool kRadixKeeps = false, kRadixPlaces = kIndices, kRadixPut = !kIndices || kTop;
 // As KeysTile() in routine_shape.cc.

@@ -1,9 +1,9 @@
-// compress.h on a GPU. Passes: 0 counts, a warp a tile, a block pass[0] tiles, of which there are
-// pass[1] in all. 1 goes through the tiles: a block adds the counts of those before, so that none
-// waits for another, and moves the elements; where these are rows, it lists them in the scratch
-// memory and 2 copies them. Pass 1 knows the count of all and writes nothing where that is wrong.
-// Scratch: the counts of tiles, those of blocks of pass 0 (at most kMostChunks), the list.
-// pass[2]: bits for operands that have no gaps and lie in the order of their elements.
+// compress.h on a GPU. Pass 0 counts: a warp per tile, a block per pass[0] tiles; there are pass[1]
+// tiles in all. Pass 1 processes the tiles: a block sums the counts of earlier ones, so that none
+// waits for another, and moves the elements; if these are rows, it lists them in the scratch
+// memory, and pass 2 copies them. Pass 1 knows the total count and writes nothing if that is wrong.
+// Scratch: the tiles' counts, those of pass 0's blocks (at most kMostChunks), the list. pass[2]:
+// bits for operands without gaps and in the order of their elements.
 constexpr int kWarps = ST_THREADS / 32, kItems = 16, kTile = kItems * ST_THREADS;
 constexpr int kTileWords = kTile / 32, kMostChunks = 2048;  // as in routine_shape.cc
 constexpr st_i64 kFlatMask = 1, kFlatInput = 2;
@@ -20,12 +20,12 @@ ST_FN st_i64* list_of(const Launch& launch) {
   return (st_i64*)launch.scratch + (launch.pass[1] + kMostChunks + 1) / 2;
 }
 
-// Whether the mask is read by 16 bytes.
+// Whether the mask can be read by 16 bytes.
 ST_FN bool reads_bytes(const Launch& launch) {
   return sizeof(T0) == 1 && (launch.pass[2] & kFlatMask) != 0 &&
          ((st_u64)launch.operand0.data & 15) == 0;
 }
-// A bit for each byte that is not zero.
+// A bit for each nonzero byte.
 ST_FN st_u32 bits_of(const MaskBytes& bytes) {
   st_u32 bits = 0;
 #pragma unroll
@@ -90,8 +90,8 @@ ST_FN st_u64 sum_lanes(st_u64 value) {
   return value;
 }
 
-// The tile's elements, `count` in all, as the output's from `first` on. Several loads are in flight
-// at once.
+// Writes the tile's `count` elements to the output from `first` on. Several loads are in flight at
+// once.
 template <bool kFlat>
 ST_FN void move(const Launch& launch, st_i64 begin, const st_u16* listed, int count, st_i64 first) {
   if constexpr (!kIndices) {
@@ -140,7 +140,7 @@ ST_FN void phase1(const Launch& launch, st_i64 tile) {
       if (lane == 0) words[k * kWarps + warp] = lanes;
     }
   }
-  // The counts before this tile, and of all.
+  // The counts before this tile, and the total.
   const st_u32 tiles = (st_u32)launch.pass[1], in_chunk = (st_u32)launch.pass[0];
   const st_u32 chunk = (st_u32)tile / in_chunk, chunks = (tiles + in_chunk - 1) / in_chunk;
   st_u64 before = 0, all = 0;
@@ -155,7 +155,7 @@ ST_FN void phase1(const Launch& launch, st_i64 tile) {
   all = sum_lanes(all);
   if (lane == 0) befores[warp] = before, alls[warp] = all;
   ST_SYNC();
-  // Where each half of a word begins in the tile.
+  // Start of each half of a word in the tile.
   const st_u32 count = (st_u32)__popc(((const st_u16*)words)[ST_THREAD]);
   st_u32 sum = count;
 #pragma unroll
@@ -190,7 +190,8 @@ ST_FN void phase1(const Launch& launch, st_i64 tile) {
   }
   ST_SYNC();
   const st_i64 first = (st_i64)before;
-  // A mask that the host writes now has other elements than were counted.
+  // The host may overwrite the mask during the launch, so that more elements match than were
+  // counted.
   if (first >= expected) return;
   if (first + total > expected) total = (st_u32)(expected - first);
   if (!kIndices && launch.count == 1) {

@@ -1,8 +1,8 @@
 // GroupReduce. Operands: groups (own axis), with option 0 values (the same own axis), output (own
 // axis: the groups). Programs: value's type to the accumulator's, combination of two, accumulator's
-// to the output's. Scalars: what a group without elements has, and without values the one value.
-// Passes: those of group.h. Option 1: combining in any grouping is allowed; 2: integers are added,
-// and without values, so that a GPU counts (tally.h).
+// to the output's. Scalars: the result of an empty group, and without values the one value. Passes:
+// those of group.h. Option 1: any grouping is allowed. Option 2: integers are added, and without
+// values, so that a GPU counts (tally.h).
 constexpr bool kValues = kOption0 != 0;
 
 ST_FN st_i64 num_elements(const Launch& launch) { return launch.operand0.own_extents[0]; }

@@ -1,7 +1,7 @@
-// A stable merge sort: tiles by blocks, then neighbours merged by threads. Before this text its
-// user defines
-//   Entry                        what is sorted
-//   Row                          what reading, comparing and writing needs to know of a row
+// A stable merge sort: blocks sort tiles, then threads merge neighbours. The user of this text
+// defines before it
+//   Entry                        the type of sorted entries
+//   Row                          data of a row for reading, comparing and writing
 //   before(launch, row, a, b)    the order of entries
 //   read(launch, row, i)         the row's entry i
 //   put(launch, row, i, entry)   entry i of the result
@@ -13,8 +13,8 @@ constexpr int kRun = 32;
 constexpr int kFew = 32;
 #endif
 
-// How many of the first `place` results of merging a and b come from a, which goes first among
-// equals.
+// Number of the first `place` results of merging a and b that come from a; a's entries precede
+// equal ones.
 template <class I>
 ST_FN I merge_path(const Launch& launch, const Row& row, const Entry* a, I a_count, const Entry* b,
                    I b_count, I place) {
@@ -30,8 +30,8 @@ ST_FN I merge_path(const Launch& launch, const Row& row, const Entry* a, I a_cou
   return low;
 }
 
-// Entries [begin, begin + count) of `from`, or of the row itself where that is null, in order: in
-// one of the tiles. A block's.
+// Sorts entries [begin, begin + count) of `from`, or of the row if that is null; returns one of the
+// tiles. Called by a block.
 ST_FN const Entry* sort_entries(const Launch& launch, const Row& row, const Entry* from,
                                 st_i64 begin, int count, Entry (*tiles)[kTile]) {
   for (int i = ST_THREAD; i < count; i += ST_THREADS)
@@ -69,12 +69,12 @@ ST_FN const Entry* sort_entries(const Launch& launch, const Row& row, const Entr
   return tiles[now];
 }
 
-// Sorts as sort_entries. The first `keep` entries go to `to`, from `to_begin` on, or where that is
-// null to the result. A block's.
+// Sorts like sort_entries. Writes the first `keep` entries to `to`, from `to_begin` on, or to the
+// result if that is null. Called by a block.
 ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st_i64 begin,
                      int count, st_i64 keep, Entry* to, st_i64 to_begin) {
 #if !ST_CUDA
-  // Most entries of a long row need one comparison where few are kept.
+  // If few entries are kept, most entries of a long row need one comparison.
   if (keep <= kFew) {
     Entry first[kFew];
     int kept = 0;
@@ -107,8 +107,8 @@ ST_FN void sort_tile(const Launch& launch, const Row& row, const Entry* from, st
   ST_SYNC();
 }
 
-// Results [place, end) of merging neighbours of `width` entries each, n in all; to `merged`, or
-// where that is null to the result. A thread's.
+// Writes results [place, end) of merging neighbours of `width` entries each, n in all, to `merged`,
+// or to the result if that is null. Called by a thread.
 ST_FN void merge_group(const Launch& launch, const Row& row, const Entry* entries, st_i64 n,
                        st_i64 width, st_i64 place, st_i64 end, Entry* merged) {
   if (end > n) end = n;

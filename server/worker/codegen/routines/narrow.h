@@ -1,16 +1,16 @@
-// The passes of seek.h on a GPU. As soon as few elements of a row begin with the digits found, a
-// pass that counts also collects them in the scratch memory, so that later passes read only these.
-// For the k first in order (top.h), all elements up to them are collected.
+// The passes of seek.h on a GPU. Once few elements of a row begin with the digits found, a counting
+// pass also collects them in the scratch memory, and later passes read only these. For the first k
+// elements (top.h) it collects all elements up to them.
 constexpr int kWarps = ST_THREADS / 32;
 constexpr int kCounters = kMostRanks * kBins > (1 << kFirstBits) ? kMostRanks* kBins
                                                                  : 1 << kFirstBits;
 
-// Between passes, from seek_memory() on: each row's seeks, read from one half and written to the
-// other; its counts, in halves, of which one is cleared while the other is counted; its state; the
-// elements collected.
+// State between passes, from seek_memory() on. Each row's seeks are read from one half and written
+// to the other. Its counts are in halves too: one is cleared while the other is used. Then follow
+// its state and the collected elements.
 struct SeekState {
-  st_u64 num_collected, num_found;  // of the elements that equal the last rank's, all
-  st_u64 num_put;                   // of top.h
+  st_u64 num_collected, num_found;  // collected elements; all elements that equal the last rank's
+  st_u64 num_put;                   // used by top.h
   st_u64 source;
 };
 enum { kReadsInput, kCollects, kReadsCollected };
@@ -20,7 +20,7 @@ ST_FN st_i64 counts_of_row(const Launch& launch) {
 }
 ST_FN st_i64 room_of_row(const Launch& launch) { return launch.operand0.own_extents[0] / 4; }
 ST_FN char* seek_memory(const Launch& launch) {
-  // Elements that top.h sorts at the end come first.
+  // The elements that top.h finally sorts come first.
   const st_i64 first = kTop ? launch.count * launch.ST_LAST.own_extents[0] * sizeof(Entry) : 0;
   return launch.scratch + (first + 15) / 16 * 16;
 }
@@ -38,7 +38,7 @@ ST_FN Entry* collected_of(const Launch& launch, st_i64 number) {
   return (Entry*)all + number * room_of_row(launch);
 }
 
-// Both zeros are one key where places order equal elements.
+// Both zeros have one key where positions order equal elements.
 ST_FN RadixKey seek_key(T0 x) {
   if constexpr (kTop) {
     return radix_key(x, kDescending);
@@ -47,7 +47,8 @@ ST_FN RadixKey seek_key(T0 x) {
   }
 }
 
-// Appends the entries whose bits are set, in any order. A block's; `shared` is 0 before and after.
+// Appends the entries with set bits, in any order. Called by a block; `shared` is 0 before and
+// after.
 struct Appending {
   st_u32 count;
   st_u64 base;
@@ -72,14 +73,15 @@ ST_FN void append(Entry* list, st_u64* num, st_i64 room, const Entry* entries, s
   for (int k = 0; k < kAtOnce; ++k) {
     const st_u32 lanes = __ballot_sync(~0u, bits >> k & 1);
     const st_i64 to = (st_i64)shared->base + place + __popc(lanes & ((1u << lane) - 1));
-    // An input that the host writes now has other elements than were counted.
+    // The host may overwrite the input during the launch, so that more elements match than were
+    // counted.
     if ((bits >> k & 1) && to < room) list[to] = entries[k];
     place += (st_u32)__popc(lanes);
   }
 }
 
-// Elements [begin, end) of a row, or of what was collected of it, several of a thread at once:
-// do_some(entries, bits of those that there are).
+// Calls do_some(entries, bits of the valid ones) with elements [begin, end) of a row or of its
+// collected elements, several per thread at once.
 constexpr int kSoughtAtOnce = sizeof(Entry) > 8 ? 4 : 8;
 template <class Do>
 ST_FN void for_elements(const Launch& launch, const Row& row, const Entry* collected, st_i64 begin,
@@ -104,8 +106,8 @@ ST_FN void for_elements(const Launch& launch, const Row& row, const Entry* colle
   }
 }
 
-// Counts the elements [begin, end) by their next digit, kBins counts for each prefix, and collects
-// those that begin with a prefix. A block's.
+// Counts the elements [begin, end) by their next digit, kBins counts per prefix, and collects those
+// with a prefix. Called by a block.
 enum { kFirstDigit, kCountsOnly, kCountsAndCollects };
 template <int kHow>
 ST_FN void count_digits(const Launch& launch, st_i64 number, const Entry* collected, st_i64 begin,
@@ -139,8 +141,8 @@ ST_FN void count_digits(const Launch& launch, st_i64 number, const Entry* collec
   });
 }
 
-// Follows the seeks whose prefix is number k by its counts. chosen[j]: the elements that begin with
-// a seek's new prefix. A block's.
+// Advances the seeks with prefix number k by its counts. chosen[j]: the number of elements with a
+// seek's new prefix. Called by a block.
 template <class Count>
 ST_FN void follow(const Seek* from, Seek* to, int num, const Wanted& wanted, int k, int digit,
                   const Count* counts, st_u64* chosen, st_u64* sums) {
@@ -279,7 +281,7 @@ ST_FN void seek_choose(const Launch& launch, st_i64 item) {
       found(launch, item, j, value_of<T0>(to[j].prefix));
   }
   if (ST_THREAD != 0) return;
-  // How many elements later digits need.
+  // Number of elements that later digits need.
   st_u64 needed = kTop ? begin_seek(launch, item, 0).left - to[0].left : 0;
   for (int j = 0; j < num; ++j) {
     bool is_new = true;

@@ -1,4 +1,4 @@
-// Elements as unsigned numbers in the order of sort.h, which comes before: both zeros are one
+// Elements as unsigned numbers in the order of sort.h, which precedes this text: both zeros are one
 // number, and all NaN are one after all others, in either direction. Complex numbers have no key.
 constexpr int kRadixKeyBits = sizeof(st_stored<T0>::type) > 8
                                   ? 64
@@ -41,8 +41,8 @@ ST_FN RadixKey radix_key(T x, bool descending) {
   }
   return descending ? key ^ all : key;
 }
-// As radix_key, but -0 comes before +0, so that an element can be made from its key again, and true
-// is 1. Ascending.
+// Like radix_key, but -0 comes before +0, so that the element can be recomputed from its key, and
+// true is 1. Ascending.
 template <class T>
 ST_FN RadixKey plain_key(T x) {
   constexpr st_kind kind = st_traits<T>::kind;

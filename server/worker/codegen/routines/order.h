@@ -1,4 +1,4 @@
-// The order in which values are sorted: NaN after all others, in either direction.
+// The order of sorted values: NaN after all others, in either direction.
 
 template <class T>
 ST_FN bool st_before(T a, T b, bool descending) {
@@ -12,8 +12,7 @@ ST_FN bool st_before(T a, T b, bool descending) {
     const bool a_nan = st_isnan(a), b_nan = st_isnan(b);
     if (!a_nan && !b_nan) return descending ? st_less(b, a) : st_less(a, b);
     if (descending || !a_nan || !b_nan) return !a_nan;
-    // NumPy's: a number with NaN as its imaginary part alone comes before one with NaN as its real
-    // part.
+    // As in NumPy: NaN only in the imaginary part comes before NaN in the real part.
     const bool a_real = a.re == a.re, b_real = b.re == b.re;
     if (a_real != b_real) return a_real;
     if (a_real) return a.re < b.re;

@@ -1,9 +1,10 @@
-// Rows in an order with given elements at their places. Operands: input and output, whose own axis
-// it is. Options: those of sort.h, 0 but for the second. Scalars: the places, ascending. What
-// is short, of many places, or complex is sorted by sort.h's passes. Else seek.h finds the elements
-// at these places; they divide all others into classes: below the first, equal to it, between it
-// and the second, and so on. 7 counts runs of pass[0] elements, of which a row has pass[1], by
-// class; 8 adds up, and 9 moves. pass[3]: where in the scratch memory the counts are.
+// Partitions rows: the elements of given ranks are at their sorted positions. Operands: input and
+// output, partitioned along their own axis. Options: those of sort.h, 0 except the second. Scalars:
+// the ranks, ascending. Short rows, many ranks and complex numbers are sorted by sort.h's passes.
+// Otherwise seek.h finds the elements of these ranks, which divide the others into classes: below
+// the first, equal to it, between it and the second, and so on. Phase 7 counts runs of pass[0]
+// elements by class; a row has pass[1] runs. Phase 8 sums the counts, and 9 moves elements.
+// pass[3]: offset of the counts in the scratch memory.
 constexpr int kClasses = 2 * ST_SCALARS + 1;
 
 ST_FN int num_ranks(const Launch&) { return ST_SCALARS; }
@@ -12,7 +13,7 @@ ST_FN st_i64 rank_of(const Launch& launch, st_i64, int j) {
 }
 ST_FN void found(const Launch&, st_i64, int, T0) {}
 
-// A row's counts: all runs of the first class, then all of the second.
+// A row's counts: of all runs in the first class, then in the second, and so on.
 ST_FN st_i64* runs_of(const Launch& launch, st_i64 number) {
   return (st_i64*)(launch.scratch + launch.pass[3]) + number * kClasses * launch.pass[1];
 }
@@ -43,7 +44,7 @@ ST_FN void phase7(const Launch& launch, st_i64 item) {
   for (int k = 0; k < kClasses; ++k) to[k * launch.pass[1]] = counts[k];
 }
 #else
-// The different pivots of a row.
+// The distinct pivots of a row.
 struct Pivots {
   int num;
   RadixKey keys[ST_SCALARS];
@@ -66,7 +67,7 @@ ST_FN void phase7(const Launch& launch, st_i64 item) {
   const st_i64 step = launch.operand0.own_strides[0];
   const char* const row = row_of(launch, number).in;
   const Pivots pivots = pivots_of(launch, number);
-  // Not below each pivot, and above it.
+  // Numbers of elements not below each pivot, and above it.
   st_i64 not_below[ST_SCALARS + 1] = {}, above[ST_SCALARS + 1] = {};
   for (st_i64 i = begin; i < end; i += kKeyBlock) {
     const int some = end - i < kKeyBlock ? (int)(end - i) : kKeyBlock;
@@ -92,7 +93,7 @@ ST_FN void phase7(const Launch& launch, st_i64 item) {
 }
 #endif
 
-// Where each run's elements of each class begin.
+// Computes where each run's elements of each class begin.
 ST_FN void phase8(const Launch& launch, st_i64 item) {
   ST_SHARED st_i64 sums[ST_THREADS];
   st_i64* const counts = runs_of(launch, item);
@@ -129,7 +130,7 @@ ST_FN void phase9(const Launch& launch, st_i64 item) {
 }
 #else
 #if ST_VECTORS
-// Elements of a block to where each class goes on, bit by bit.
+// Moves a block's elements to the ends of their classes, by bit masks.
 ST_FN ST_512 void move_vectors(const char* from, int some, const RadixKey* keys,
                                const Pivots& pivots, char* to, st_i64* places) {
   typedef RadixKey Moved;  // as large as an element

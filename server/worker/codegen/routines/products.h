@@ -1,9 +1,9 @@
 // Products of matrices of integers of 16 bits and more on a GPU. The emitter declares Launch,
-// matrix_of, kRow, kColumn and the type Result, which both factors have, before this.
+// matrix_of, kRow, kColumn and the type Result, which both factors have, before this text.
 //
 // A block computes a square of kSide x kSide threads, each with kEach x kEach results in registers.
-// kDepth columns of the left factor and rows of the right one are in shared memory at a time, in
-// the type of the sums.
+// Shared memory has kDepth columns of the left factor and kDepth rows of the right one at a time,
+// in the type of the sums.
 
 // Sums are modulo 2^32 or 2^64, so that their low bits are the result's.
 typedef st_traits<Result>::wide Sum;
@@ -67,7 +67,7 @@ ST_FN void multiply_tiles(const Launch& launch) {
         for (int j = 0; j < kEach; ++j) sums[i][j] = 0;
       }
       for (st_i64 start = -kDepth; start < launch.k; start += kDepth) {
-        // The next round's values are loaded while this one computes.
+        // Load the next round's values while this one computes.
         const st_i64 next = start + kDepth;
         if (next < launch.k) {
           fetch<kEach>(of_left, left, left_strides[kRow], left_strides[kColumn], first_row, next,

@@ -1,20 +1,20 @@
-// A stable radix sort of rows by a GPU: one pass for each digit of 8 bits, from the lowest. A tile
-// takes the sums of the tiles before it from what these publish (decoupled look-back), so that a
-// pass reads and writes each element once. A digit that all elements of a row share costs nothing.
-// Before this text its user defines
-//   RadixItem                           what is moved
-//   kRadixItems                         of a thread
-//   kRadixPlaces                        each item's place in the row is moved with it
-//   kRadixKeeps                         the count keeps what it reads: reading is costly
-//   kRadixPut                           the result has the items; with places it may do without
+// A stable radix sort of rows on a GPU: one pass per digit of 8 bits, from the lowest. A tile sums
+// the counts that earlier tiles have published (decoupled look-back), so that a pass reads and
+// writes each element once. A digit that is equal in all elements of a row is skipped. The user of
+// this text defines before it
+//   RadixItem                           the type of moved items
+//   kRadixItems                         items per thread
+//   kRadixPlaces                        each item's index in the row is moved with it
+//   kRadixKeeps                         the count saves the items that it reads: reads are costly
+//   kRadixPut                           the result has the items; with places it may omit them
 //   radix_digit(launch, item, digit)    in [0, 256)
 //   radix_rows(launch), radix_length(launch), RadixRow, radix_row(launch, number)
 //   radix_read(launch, row, i)          the row's item i
 //   radix_put(launch, row, i, item), radix_put_place(launch, row, i, place)
 //                                       item i of the result
-// The emitter numbers the phases: clear, count (an item for each part of pass[0] elements, of which
-// a row has pass[1]), plan (an item for each row), and for each digit a pass, pass[0] (an item for
-// each tile, of which a row has pass[1]). pass[2]: where in the scratch memory; pass[3]: digits.
+// The emitter numbers the phases: clear, count (an item per part of pass[0] elements; a row has
+// pass[1] parts), plan (an item per row), and for each digit a pass, pass[0] (an item per tile; a
+// row has pass[1] tiles). pass[2]: offset in the scratch memory; pass[3]: number of digits.
 
 constexpr int kRadixBins = 256, kRadixWarps = ST_THREADS / 32;
 constexpr int kRadixItemBytes = (int)sizeof(RadixItem);
@@ -22,11 +22,12 @@ constexpr int kRadixTile = kRadixItems * ST_THREADS;
 constexpr int kRadixMostDigits = 8;
 constexpr st_u32 kRadixSkipped = 0xFFFFFFFFu;
 
-// The scratch memory: rows' plans; the items, and the places, in up to two halves; what the count
-// has read; then what is cleared: counts, a ticket for each digit, and what tiles publish, a word
-// for each digit's value.
+// The scratch memory: rows' plans; up to two halves of items and of places; the items saved by the
+// count. Then the cleared part: counts, a ticket per digit, and the words that tiles publish, one
+// per digit value.
 struct RadixPlan {
-  st_u32 turns[kRadixMostDigits];  // of each digit among the passes that move
+  // position of each digit among the passes that move, or kRadixSkipped
+  st_u32 turns[kRadixMostDigits];
   st_u32 num_turns, unused[7];
 };
 struct RadixMemory {
@@ -34,7 +35,7 @@ struct RadixMemory {
   char *items, *places, *read;
   st_u32 *counts, *tickets;
   st_u64* published;
-  st_i64 half;  // elements
+  st_i64 half;  // number of elements
 };
 ST_FN RadixMemory radix_memory(const Launch& launch) {
   const st_i64 rows = radix_rows(launch), digits = launch.pass[3];
@@ -57,7 +58,7 @@ ST_FN void radix_clear(const Launch& launch, st_i64 item) {
   ((st_u64*)radix_memory(launch).counts)[item] = 0;
 }
 
-// Neighbouring lanes count apart, since neighbours are often equal.
+// Neighbouring lanes use separate counters, since neighbouring elements are often equal.
 ST_FN void radix_count(const Launch& launch, st_i64 item) {
   constexpr int kApart = 4;
   __shared__ st_u32 counts[kRadixMostDigits / 2][kRadixBins][kApart];
@@ -94,7 +95,7 @@ ST_FN void radix_count(const Launch& launch, st_i64 item) {
   }
 }
 
-// The sum of the threads before. `sums` is the block's.
+// The sum of the preceding threads' values. `sums` is shared by the block.
 ST_FN st_u32 radix_sum_before(st_u32 value, st_u32* sums) {
   const int lane = ST_THREAD % 32;
   st_u32 sum = value;
@@ -110,7 +111,7 @@ ST_FN st_u32 radix_sum_before(st_u32 value, st_u32* sums) {
   return before;
 }
 
-// From counts to where each digit's items begin, and which digits move.
+// Computes where each digit's items begin, and which digits move.
 ST_FN void radix_plan(const Launch& launch, st_i64 item) {
   __shared__ st_u32 sums[kRadixWarps];
   const int digits = (int)launch.pass[3];
@@ -120,7 +121,7 @@ ST_FN void radix_plan(const Launch& launch, st_i64 item) {
   st_u32 turn = 0;
   for (int digit = 0; digit < digits; ++digit) {
     const st_u32 count = counts[digit * kRadixBins + ST_THREAD];
-    // One pass there must be.
+    // At least one pass must run.
     const bool needless = __syncthreads_or(count == n) && (digit < digits - 1 || turn > 0);
     counts[digit * kRadixBins + ST_THREAD] = radix_sum_before(count, sums);
     if (ST_THREAD == 0) memory.plans[item].turns[digit] = needless ? kRadixSkipped : turn;
@@ -130,7 +131,7 @@ ST_FN void radix_plan(const Launch& launch, st_i64 item) {
   if (ST_THREAD == 0) memory.plans[item].num_turns = turn;
 }
 
-// The lanes whose digit is the same.
+// The lanes with the same digit.
 ST_FN st_u32 radix_peers(int digit) {
   st_u32 peers = ~0u;
 #pragma unroll
@@ -142,16 +143,16 @@ ST_FN st_u32 radix_peers(int digit) {
   return peers;
 }
 
-// A tile publishes for each digit's value its count, or the sum of the tiles up to it. The digit's
-// number marks the word, so that words of an earlier pass do not count.
+// For each digit value a tile publishes its count, or the sum up to and including it. The digit's
+// number marks the word, so that words of an earlier pass are ignored.
 constexpr int kRadixMarkShift = 48;
 constexpr st_u64 kRadixSummed = (st_u64)1 << kRadixMarkShift;
 ST_FN st_u64 radix_mark(int digit) { return (st_u64)(2 * digit + 2) << kRadixMarkShift; }
 ST_FN void radix_publish(volatile st_u64* published, st_i64 tile, int digit, st_u32 count) {
   published[tile * kRadixBins] = (radix_mark(digit) | (tile == 0 ? kRadixSummed : 0)) + count;
 }
-// The items with this digit in the tiles before. A thread's, for each digit's value. It reads
-// several tiles' words at once, since one after another they would take longer than all else.
+// The number of items with this digit in earlier tiles. Called per thread, each for one digit
+// value. It reads several tiles' words at once, since sequential reads would dominate the run time.
 ST_FN st_u64 radix_look_back(volatile st_u64* published, st_i64 tile, int digit, st_u32 count) {
   constexpr int kAtOnce = 8;
   const st_u64 mark = radix_mark(digit);
@@ -174,20 +175,20 @@ ST_FN st_u64 radix_look_back(volatile st_u64* published, st_i64 tile, int digit,
   return before;
 }
 
-// Room for a tile's items and places at once, where it leaves an SM several blocks.
+// A tile's items and places share the room if several blocks still fit an SM.
 constexpr int kRadixPlaceBytes = kRadixPlaces ? (int)sizeof(Index) : 0;
 constexpr bool kRadixTogether = kRadixTile * (kRadixItemBytes + kRadixPlaceBytes) <= 36 << 10;
 constexpr int kRadixRoom = kRadixTile * (kRadixTogether ? kRadixItemBytes + kRadixPlaceBytes
                                          : kRadixPlaceBytes > kRadixItemBytes ? kRadixPlaceBytes
                                                                               : kRadixItemBytes);
 
-// A tile's places in its first pass are where its items are.
+// In the first pass an item's place is its index.
 ST_FN Index radix_place(const Index* read, bool first_turn, st_i64 begin, int i) {
   return first_turn ? (Index)(begin + i) : read[i];
 }
 
-// Items of a thread. Tiles of short rows are smaller, so that there are more of them; with places
-// the branches would cost registers.
+// Items per thread. Short rows have smaller tiles, so that there are more of them; with places the
+// branches would cost registers.
 ST_FN int radix_items(st_i64 n, st_i64 tiles) {
   if (kRadixPlaces) return kRadixItems;
   const st_u32 threads = (st_u32)((n + ST_THREADS - 1) / ST_THREADS), all = (st_u32)tiles;
@@ -200,7 +201,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
   __shared__ st_u32 sums[kRadixWarps], ticket;
   const RadixMemory memory = radix_memory(launch);
   const int digit = (int)launch.pass[0], warp = ST_THREAD / 32, lane = ST_THREAD % 32;
-  // Tiles are taken in their order, so that those before are done or have blocks that run.
+  // Tiles are taken in order, so that earlier tiles have ended or belong to running blocks.
   if (ST_THREAD == 0) ticket = atomicAdd(memory.tickets + digit, 1u);
 #pragma unroll
   for (int i = 0; i < kRadixWarps; ++i) counters[i][ST_THREAD] = 0;
@@ -235,11 +236,11 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
       if (first + k * 32 < end) items[k] = read[first + k * 32];
     }
   }
-  // What is beyond the row counts as the highest digit: it is last in any case.
+  // Items beyond the row count as the highest digit, since they come last.
   auto value_of_item = [&](int k) {
     return first + k * 32 < end ? radix_digit(launch, items[k], digit) : kRadixBins - 1;
   };
-  // The counts come first, so that they are published before the tiles after this ask for them.
+  // Count first, so that the counts are published before later tiles need them.
 #pragma unroll
   for (int k = 0; k < kRadixItems; ++k) {
     if (k < own) atomicAdd(&counters[warp][value_of_item(k)], 1u);
@@ -252,7 +253,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
   volatile st_u64* const published =
       memory.published + number * launch.pass[1] * kRadixBins + ST_THREAD;
   radix_publish(published, tile, digit, valid_count);
-  // Where each warp's items of each digit begin in the tile: by digits, then by warps.
+  // Start of each warp's items of each digit in the tile: by digits, then by warps.
   const st_u32 start = radix_sum_before(count, sums);
   st_u32 next = start;
 #pragma unroll
@@ -262,7 +263,7 @@ ST_FN void radix_pass(const Launch& launch, st_i64) {
     next += some;
   }
   ST_SYNC();
-  st_u32 ranks[kRadixItems];  // in the tile
+  st_u32 ranks[kRadixItems];  // positions in the tile
 #pragma unroll
   for (int k = 0; k < kRadixItems; ++k) {
     if (k >= own) break;

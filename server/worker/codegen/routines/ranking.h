@@ -1,11 +1,11 @@
 // The passes of sort.h, after merge.h.
 
-// A row's entries in half 0 or 1 of the scratch memory, where it has room for `room` of them.
+// A row's entries in half 0 or 1 of the scratch memory, which has room for `room` of them.
 ST_FN Entry* entries_of(const Launch& launch, st_i64 half, st_i64 row, st_i64 room) {
   return (Entry*)launch.scratch + (half * launch.count + row) * room;
 }
 
-// Sorts tile by tile what `from` has, or what the rows have where there is none.
+// Sorts entries tile by tile: those of the scratch memory (`again`), or the row's.
 ST_FN void sort_tiles(const Launch& launch, st_i64 item, st_i64 n, bool again) {
   const bool few = launch.pass[2] != 0, last = (launch.pass[1] & 2) != 0;
   const st_i64 num_tiles = (n + kTile - 1) / kTile, number = item / num_tiles;

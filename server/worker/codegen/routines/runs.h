@@ -1,12 +1,12 @@
-// What is done for each group of sorted entries in their order, after entries.h and radix.h. Before
-// this text its user defines
-//   st_i64 num_elsewhere(launch)        things that are done for each entry
+// Processes each group of sorted entries in order, after entries.h and radix.h. The user of this
+// text defines before it
+//   st_i64 num_elsewhere(launch)        number of positions along other axes, done per entry
 //   State, begin_run(launch, elsewhere, group), end_run(launch, elsewhere, group, state)
 //   Value, run_value(launch, elsewhere, place), run_step(launch, state, value)
-// Phases, which the emitter numbers: short_runs, an item for each entry and thing elsewhere, goes
-// through runs of up to kShortRun entries, and lists the longer ones; long_runs goes through those,
-// each by a block. Their passes have the arguments of the sort's. The list is after what the sort
-// clears, and its length, which is cleared too, comes first.
+// The emitter numbers the phases. short_runs has an item per entry and position elsewhere; it
+// processes runs of up to kShortRun entries and lists the longer ones. long_runs processes those,
+// each by a block. Their passes have the sort's arguments. The list follows the memory that the
+// sort clears; its length, which is cleared too, comes first.
 constexpr int kShortRun = 32;
 
 ST_FN st_u64* list_of_runs(const Launch& launch) {
@@ -31,7 +31,7 @@ ST_FN void short_runs(const Launch& launch, st_i64 item) {
   end_run(launch, elsewhere, (st_i64)group, state);
 }
 
-// Values in their order. Several are read before the first is used.
+// Processes values in order. Reads several before it uses the first.
 ST_FN void go_through(const Launch& launch, State& state, const Value* values, int count) {
   constexpr int kAtOnce = 16;
   int k = 0;
@@ -45,7 +45,7 @@ ST_FN void go_through(const Launch& launch, State& state, const Value* values, i
   for (; k < count; ++k) run_step(launch, state, values[k]);
 }
 
-// One thing elsewhere, by a block: all threads fetch, one goes through what they have fetched.
+// One position elsewhere per block: all threads fetch values, and one processes them.
 ST_FN void run_by_block(const Launch& launch, st_i64 elsewhere, st_i64 first) {
   __shared__ Value fetched[2][ST_THREADS];
   const st_i64 n = num_entries(launch);
@@ -68,7 +68,7 @@ ST_FN void run_by_block(const Launch& launch, st_i64 elsewhere, st_i64 first) {
   ST_SYNC();
 }
 
-// As many things elsewhere as a block has threads.
+// As many positions elsewhere as a block has threads.
 ST_FN void run_by_threads(const Launch& launch, st_i64 elsewhere, st_i64 first) {
   constexpr int kAtOnce = 8;
   const st_i64 n = num_entries(launch);

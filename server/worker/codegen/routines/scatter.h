@@ -1,23 +1,23 @@
-// Operands: values, indices, output (own axes: those that are indexed; the loop's other axes are
-// those along which it has a stride). Pass 0 finds faults. Then either 4, one item, writes all
-// elements in order; or 1 clears a table of pass[0] slots, 2 enters which place is the last to
-// write to each target, 3 lets these places write. pass[1]: kHashed, a hash table, pass[0] is a
-// power of two; kDirect, a slot for each target; kOrders, a word for each target, where the targets
-// are few: pass 2 finds the faults then, and 5 writes, an item for each target and each of the
-// pass[2] places elsewhere, targets first with pass[3]. Option 1: indices differ along the loop's
-// other axes too.
+// Writes values to indexed elements. Operands: values, indices, output (own axes: the indexed ones;
+// the loop's other axes are those along which it has a stride). Pass 0 checks the indices. Then
+// either pass 4, one item, writes all elements in order; or pass 1 clears a table of pass[0] slots,
+// pass 2 enters the last place that writes to each target, and pass 3 writes from these places.
+// pass[1]: kHashed, a hash table with a power of two slots; kDirect, a slot per target; kOrders, a
+// word per target, for few targets: then pass 2 checks the indices, and pass 5 writes, an item per
+// target and each of the pass[2] places elsewhere, targets first with pass[3]. Option 1: indices
+// also differ along the loop's other axes.
 constexpr bool kAlong = kOption1 != 0;
 enum { kHashed = 0, kDirect = 1, kOrders = 2 };
 
 struct Slot {
-  st_u64 key;    // the target's; all ones: free
-  st_u64 order;  // 1 + the greatest place among the indices
+  st_u64 key;    // the target's key; all ones: free
+  st_u64 order;  // 1 + the last place among the indices
 };
 
 ST_FN st_u64 key_of(const Launch& launch, const Target& target, st_u64 elsewhere) {
   return kAlong ? elsewhere * (st_u64)st_own_count(launch.ST_LAST) + target.number : target.number;
 }
-// The target's slot, entered if it is not there.
+// The target's slot; enters it if absent.
 ST_FN Slot* slot_of(const Launch& launch, st_u64 key) {
   Slot* const table = (Slot*)launch.scratch;
   if (launch.pass[1] == kDirect) return table + key;
@@ -80,7 +80,7 @@ ST_FN void phase4(const Launch& launch, st_i64) {
 
 ST_FN void phase5(const Launch& launch, st_i64 item) {
   if (launch.fault[0] != 0) return;
-  // Neighbouring items write to whichever targets are closer.
+  // Neighbouring items write to the closer targets.
   const st_u64 targets = (st_u64)st_own_count(launch.ST_LAST), all = (st_u64)launch.pass[2];
   const st_u64 elsewhere = launch.pass[3] ? (st_u64)item / targets : (st_u64)item % all;
   const st_u64 number = launch.pass[3] ? (st_u64)item % targets : (st_u64)item / all;

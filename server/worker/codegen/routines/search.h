@@ -1,7 +1,6 @@
-// Where values belong in a sorted row. Operands: the row (own axis), values, output. Programs: the
-// row's type and the values' to the one in which they are compared. Option 0: after equal elements.
-// Pass: 0; a CPU takes 64 values an item, step by step, so that the reads of one do not wait for
-// those of another.
+// Insertion positions of values in a sorted row. Operands: the row (own axis), values, output.
+// Programs: the row's type and the values' to the type of comparison. Option 0: after equal
+// elements. Pass: 0; a CPU handles 64 values per item, interleaved so that their reads overlap.
 ST_FN Program0 sorted_element(const Launch& launch, st_i64 i) {
   return run0(st_load<T0>(launch.operand0.data + i * launch.operand0.own_strides[0]));
 }

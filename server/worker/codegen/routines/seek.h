@@ -1,18 +1,18 @@
-// Elements by their rank in a row, without a sort: digit by digit of their keys, from the highest.
-// The elements whose keys begin with the digits found so far are counted by the next digit, and the
-// counts say which digit the wanted one has. After ranking.h; its user defines
+// Finds elements by their rank in a row without a sort, digit by digit of their keys, from the
+// highest. Elements whose keys begin with the digits found so far are counted by the next digit,
+// and the counts determine the wanted element's digit. Follows ranking.h. Its user defines
 //   num_ranks(launch)                  at most kMostRanks
 //   rank_of(launch, number, j)         of row `number`, in [0, n)
-//   found(launch, number, j, value)    takes the element of that rank
-// Passes: 3 finds all of a row by one block. For few long rows instead: 4 begins; then for each
-// digit, pass[2], 5 counts chunks of pass[0] elements, of which a row has pass[1], and 6 chooses.
-// After a row's last digit its seeks, of half kDigits % 2, have keys as prefixes. The passes of a
-// processor are bins.h's, those of a GPU narrow.h's.
+//   found(launch, number, j, value)    receives the element of that rank
+// Pass 3 finds all ranks of a row by one block. Few long rows instead have these passes: 4 begins;
+// then for each digit, pass[2], 5 counts chunks of pass[0] elements (a row has pass[1] chunks), and
+// 6 chooses. After a row's last digit its seeks, in half kDigits % 2, have complete keys as
+// prefixes. The passes of a processor are bins.h's, those of a GPU narrow.h's.
 ST_FN int num_ranks(const Launch& launch);
 ST_FN st_i64 rank_of(const Launch& launch, st_i64 number, int j);
 ST_FN void found(const Launch& launch, st_i64 number, int j, T0 value);
 
-// As kMostRanks and SeekDigits() in routine_shape.cc. The first digit of all ranks is counted
+// kMostRanks and SeekDigits() in routine_shape.cc. The first digit of all ranks is counted
 // together, so that it can be longer.
 constexpr int kMostRanks = kTop ? 1 : 8;
 constexpr int kDigitBits = ST_CUDA ? 10 : 11, kFirstBits = ST_CUDA ? 12 : kDigitBits;
@@ -24,7 +24,7 @@ constexpr int kKeyBits = sizeof(typename st_stored<T0>::type) > 8
 constexpr int kDigits =
     kKeyBits <= kFirstBits ? 1 : 1 + (kKeyBits - kFirstBits + kDigitBits - 1) / kDigitBits;
 
-// Unsigned numbers in the elements' order: NaN last, all of them alike.
+// Unsigned numbers in the elements' order: NaN last, all of them equal.
 template <class T>
 ST_FN st_u64 key_of(T x) {
   constexpr st_kind kind = st_traits<T>::kind;

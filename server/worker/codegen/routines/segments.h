@@ -1,13 +1,15 @@
-// Groups of sorted elements combined in parts, after grouping.h and entries.h. Phases, which the
-// emitter numbers: fill gives each group what one without elements has; segments combines tiles of
-// the sorted elements, an item for each tile and place of the other axes: a group within a tile is
-// done then, of others each tile leaves its part; joins combines those, an item for each tile in
-// which such a group begins. pass[0]: where in the scratch memory the parts are; pass[1]: tiles.
-// As kSegmentTile in routine_shape.cc.
+// Combines groups of sorted elements in parts, after grouping.h and entries.h. The emitter numbers
+// the phases. fill gives each group the result of an empty one. segments combines tiles of the
+// sorted elements, an item per tile and place of the other axes: groups within a tile are finished,
+// and for others each tile stores its part. joins combines those parts, an item per tile in which
+// such a group begins. pass[0]: offset of the parts in the scratch memory; pass[1]: number of
+// tiles.
+
+// kSegmentTile in routine_shape.cc.
 constexpr int kSegmentItems = sizeof(Acc) > 4 ? 4 : 8, kSegmentTile = kSegmentItems * ST_THREADS;
 
-// A part of the group that a stretch of sorted elements ends with, and whether that group begins in
-// the stretch.
+// The part of the last group of a stretch of sorted elements, and whether this group begins in the
+// stretch.
 struct Open {
   Part part;
   bool begins;
@@ -16,8 +18,8 @@ ST_FN Open followed_by(const Open& a, const Open& b) {
   return b.begins ? b : Open{join(a.part, b.part), a.begins};
 }
 
-// What tiles leave: of the group that began in an earlier one, then of that which goes on in a
-// later one.
+// A tile's two parts: of the group that began in an earlier tile, then of the group that continues
+// in a later one.
 ST_FN Part* left_over(const Launch& launch, st_i64 number, st_i64 tile) {
   return (Part*)(launch.scratch + launch.pass[0]) + 2 * (number * launch.pass[1] + tile);
 }
@@ -54,7 +56,7 @@ ST_FN void segments(const Launch& launch, st_i64 item) {
     if (own[k] < limit) values[i + i / 8] = element(launch, place, (st_i64)from[k]);
   }
   ST_SYNC();
-  // The groups around: those before the tile and after it have other numbers where there are none.
+  // Compare with the groups before and after the tile, if there are any.
   const bool has_before = begin > 0 && groups[0] == sorted.groups[begin - 1];
   const bool goes_on =
       begin + valid < n && sorted.groups[begin + valid] == groups[valid - 1 + (valid - 1) / 8];
@@ -65,7 +67,7 @@ ST_FN void segments(const Launch& launch, st_i64 item) {
     if (first + k == 0) return !has_before;
     return mine[k] != (k > 0 ? mine[k - 1] : groups[first - 1 + (first - 1) / 8]);
   };
-  // What each thread ends with.
+  // The state at the end of each thread's elements.
   Open open;
   open.part.some = open.begins = false;
 #pragma unroll
@@ -121,7 +123,7 @@ ST_FN void joins(const Launch& launch, st_i64 item) {
   const Index group = groups[next];
   if (group >= (Index)num_groups(launch) || groups[next - 1] != group) return;
   if (groups[begin] == group && begin > 0 && groups[begin - 1] == group) return;
-  // The tiles that begin with this group, from the next one on.
+  // Find the tiles that begin with this group, from the next one on.
   st_i64 low = tile + 1, high = tiles - 1;
   while (low < high) {
     const st_i64 middle = low + (high - low + 1) / 2;

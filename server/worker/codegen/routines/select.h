@@ -5,7 +5,7 @@
 
 ST_FN int num_ranks(const Launch& launch) { return (int)launch.ST_LAST.own_extents[0]; }
 
-// The place in [0, n); -1, and a fault, when there is none.
+// The rank in [0, n), or -1 and a fault if it is out of range.
 ST_FN st_i64 given_rank(const Launch& launch, const Place& place, st_i64 j) {
   const T1 value = st_load<T1>(st_at(launch.operand1, place) + j * launch.operand1.own_strides[0]);
   const bool beyond = !st_traits<T1>::is_signed && (st_u64)value > 0x7FFFFFFFFFFFFFFFull;
@@ -26,8 +26,8 @@ ST_FN void found(const Launch& launch, st_i64 number, int j, T0 value) {
 }
 
 #if ST_VECTORS
-// Whether a short row's elements were found by their keys. Zeros and NaN are not: which of them has
-// a rank depends on the order of the row.
+// Whether a short row's elements were found by their keys. Zeros and NaN cannot be: which of them
+// has a rank depends on the row's order.
 ST_CALL ST_512 bool select_in_vectors(const Launch& launch, st_i64 item) {
   constexpr st_kind kind = st_traits<T0>::kind;
   constexpr RadixKey sign = (RadixKey)1 << (kRadixKeyBits - 1), all = sign | (sign - 1);

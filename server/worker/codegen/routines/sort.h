@@ -1,12 +1,11 @@
-// Rows along an axis in order. Operands: input and output, whose own axis it is. Option 0:
-// descending; 1: the output takes the places where the elements were; 2: TopK, with an operand for
-// values and one for places, as long as they are asked for; 3: the operands between input and
-// output decide the order of what is equal. Passes: 0 sorts tiles; 1 merges neighbours, pass[0]
-// elements each, pass[3] results an item, pass[2] items a row. pass[1]: the half of the scratch
-// memory that is read (merge) or written (tiles), and 2 when this is the last pass, which writes
-// the output. For few of many, 0 keeps the first pass[2] of each tile, and 2 sorts tiles of what
-// was kept, pass[0] entries a row, of which it keeps as many; pass[3] is the room that a row has in
-// either half.
+// Sorts rows along an axis. Operands: input and output, with that axis as their own. Option 0:
+// descending. Option 1: the output gets the elements' indices. Option 2: TopK, with an operand for
+// values and one for indices, of the requested length. Option 3: the operands between input and
+// output order equal elements. Pass 0 sorts tiles. Pass 1 merges neighbours of pass[0] elements
+// each, pass[3] results per item, pass[2] items per row. pass[1]: the half of the scratch memory
+// that is read (merge) or written (tiles), and 2 for the last pass, which writes the output. For
+// TopK, pass 0 keeps the first pass[2] of each tile, and pass 2 sorts tiles of these, pass[0]
+// entries per row, of which it keeps the same number; pass[3] is a row's room in either half.
 constexpr bool kDescending = kOption0 != 0, kIndices = kOption1 != 0, kTop = kOption2 != 0;
 constexpr bool kMoreKeys = kOption3 != 0;
 

@@ -1,14 +1,13 @@
-// at.h on a GPU where the function adds or subtracts (option 3: 1, 2): sums that are exact, so that
-// atomics may add in any order. Each target has pass[1] slots, of pass[2] targets in all. A slot is
-// a word of 64 bits for integers. For floats it is two words, a fixed-point number of 128 bits in
-// units of the least value's last bit, and flags; the sum is rounded once and then added to the
-// element. Phases, which the emitter numbers: sums_clear, an item for each word; sums_range, an
-// item for each part of pass[3] values, finds the exponents; sums_add; sums_join, an item for each
-// target that has several slots, adds them up in the first; sums_write, an item for each target.
-// pass[0]: where in the scratch memory the slots begin. Floats whose exponents lie too far apart
-// are left to the sort's phases (sums_fit).
+// at.h on a GPU for functions that add or subtract (option 3: 1, 2), by exact sums, so that atomics
+// may add in any order. Each of pass[2] targets has pass[1] slots. A slot is a word of 64 bits for
+// integers. For floats it is a fixed-point number of 128 bits in units of the least value's last
+// bit, and flags; the sum is rounded once and then added to the element. The emitter numbers the
+// phases: sums_clear, an item per word; sums_range, an item per part of pass[3] values, finds the
+// exponents; sums_add; sums_join, an item per target with several slots, sums them into the first;
+// sums_write, an item per target. pass[0]: offset of the slots in the scratch memory. Floats whose
+// exponents are too far apart are left to the sort's phases (sums_fit).
 constexpr bool kSumsFloats = st_traits<Program0>::kind == ST_FLOAT;
-constexpr int kMantissa = sizeof(Program0) > 4 ? 53 : 24;  // bits, the hidden one among them
+constexpr int kMantissa = sizeof(Program0) > 4 ? 53 : 24;  // bits, including the hidden one
 enum { kSawNaN = 1, kSawInfinity = 2, kSawMinusInfinity = 4, kSawZero = 8 };
 
 // A float as sign, magnitude and exponent: magnitude * 2^(exponent - bias), exponent >= 1.
@@ -36,7 +35,7 @@ ST_FN Program0 sums_value(const Launch& launch, const Place& place) {
   return kOption3 == 2 ? (Program0)-value : value;
 }
 
-// The low words of all slots, their high words, their flags, two in a word.
+// The low words of all slots, their high words, and their flags, two per word.
 struct SumsMemory {
   st_u64 *low, *high;
   st_u32* flags;
@@ -89,7 +88,7 @@ ST_FN void sums_range(const Launch& launch, st_i64 item) {
   }
 }
 
-// Whether all values, and the sums of as many as there are, fit a slot.
+// Whether all values, and the sums of this many values, fit a slot.
 ST_FN bool sums_fit(const Launch& launch) {
   const st_u64* const exponents = sums_exponents(launch);
   if (sums_begun(launch) == 0) return false;
@@ -186,7 +185,7 @@ template <class T>
 ST_FN T sums_scaled(T x, int) {
   return x;
 }
-// A sum in a slot's units, rounded once: what is below a word counts as its last bit, which is far
+// A sum in a slot's units, rounded once: bits below a word count as its last bit, which is far
 // below a mantissa's.
 template <class T>
 ST_FN T sums_rounded(st_u64 low, st_u64 high, int least) {
@@ -206,7 +205,7 @@ ST_FN T sums_rounded(st_u64 low, st_u64 high, int least) {
   return negative ? -magnitude : magnitude;
 }
 
-// The sum with the values that a slot's words cannot have.
+// Adds the values that a slot's words cannot represent (infinities and NaN).
 template <class T>
 ST_FN T sums_flagged(T sum, st_u32 flags) {
   if constexpr (st_traits<T>::kind == ST_FLOAT) {

@@ -45,8 +45,8 @@ ST_FN void phase5(const Launch& launch, st_i64 item) {
   }
 #else
   st_i64 in[kGroupsTogether];
-  // Few groups have two tables, so that neighbours that are equal do not wait for each other, and a
-  // place for what is in no group.
+  // For few groups there are two tables, so that equal neighbours do not contend, and a counter for
+  // elements in no group.
   constexpr int kFewGroups = 2047;
   st_u32 even[kFewGroups + 1], odd[kFewGroups + 1];
   const bool few = groups <= kFewGroups;
@@ -61,7 +61,7 @@ ST_FN void phase5(const Launch& launch, st_i64 item) {
         ++odd[in[j + 1]];
       }
       if (j < some) ++even[in[j]];
-      // A chunk may have more elements than 32 bits count.
+      // A chunk may have more elements than a 32-bit counter holds.
       if ((i - begin) >> 30 == (i + kGroupsTogether - begin) >> 30) continue;
       for (int k = 0; k < groups; ++k) {
         row[k] += (st_u64)even[k] + odd[k];

@@ -1,4 +1,5 @@
-// at.h on a GPU: what entries.h and runs.h ask for. A run is the indices that lead to one target.
+// at.h on a GPU: the definitions that entries.h and runs.h require. A run is the indices of one
+// target.
 
 struct State {
   TLast element;

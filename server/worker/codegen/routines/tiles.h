@@ -1,17 +1,17 @@
-// accumulate.h's long rows on a GPU, in tiles that are read and written once: pass 1 clears what
-// tiles publish, and 2 goes through the tiles, of which a row has pass[1]. Each publishes its
-// total, the last of each group of kGroup the group's, and the last of each kGroup groups what the
-// row's elements up to it combine to. A tile combines what the groups of groups before it end with,
-// the groups before it in its own, and the tiles before it in its group: a warp waits for each. So
-// the order in which values are combined depends on places alone, and results repeat, unlike those
-// of a look-back to whatever tile has its result first.
+// accumulate.h's long rows on a GPU, in tiles that are read and written once. Pass 1 clears the
+// published words. Pass 2 processes the tiles; a row has pass[1] of them. Each tile publishes its
+// total. The last of each group of kGroup tiles publishes the group's total, and the last of each
+// kGroup groups the row's prefix up to it. A tile combines that prefix, the totals of earlier
+// groups in its group of groups, and the totals of earlier tiles in its group: a warp waits for
+// each. So the order of combination depends only on positions, and results repeat, unlike a
+// look-back to any tile with a result.
 
 constexpr int kLane = 32, kWarps = ST_THREADS / kLane, kGroup = kLane;
-// As AccumulateTile() in routine_shape.cc, which does not know the accumulator's type.
+// AccumulateTile() in routine_shape.cc, which does not know the accumulator's type.
 constexpr int kItems = sizeof(T1) > 8 ? 4 : sizeof(T1) > 4 ? 8 : 16, kTile = kItems * ST_THREADS;
 constexpr int kWords = ((int)sizeof(Acc) + 3) / 4;
 
-// A value as words of 32 bits, which are published each with a mark, so that no fence is needed.
+// A value as words of 32 bits, each published with a mark, so that no fence is needed.
 union Words {
   Acc value;
   st_u32 words[kWords];
@@ -34,7 +34,7 @@ ST_FN Acc await(const volatile st_u64* from) {
   return pieces.value;
 }
 
-// What the thread that many lanes before has.
+// The part of the lane that is `lanes` lower.
 ST_FN Part shifted(Part part, int lanes) {
   Words pieces = {};
   pieces.value = part.value;
@@ -42,7 +42,7 @@ ST_FN Part shifted(Part part, int lanes) {
   for (int i = 0; i < kWords; ++i) pieces.words[i] = __shfl_up_sync(~0u, pieces.words[i], lanes);
   return Part{pieces.value, __shfl_up_sync(~0u, (int)part.some, lanes) != 0};
 }
-// A warp's lane has what the lanes up to it have.
+// Inclusive prefix over a warp's lanes.
 ST_FN Part combine_lanes(Part part) {
 #pragma unroll
   for (int step = 1; step < kLane; step *= 2) {
@@ -51,8 +51,8 @@ ST_FN Part combine_lanes(Part part) {
   }
   return part;
 }
-// The values of the threads before, and of all. `warps` is the block's, and free when all
-// threads have come to a barrier after this.
+// The exclusive prefix over threads, and the total. `warps` is shared by the block, and free once
+// all threads have passed a barrier after this call.
 ST_FN Part combine_threads(Part part, Part* total, Part* warps) {
   const int lane = ST_THREAD % kLane;
   part = combine_lanes(part);
@@ -71,10 +71,10 @@ ST_FN Part combine_threads(Part part, Part* total, Part* warps) {
   return before;
 }
 
-// Room between runs, so that threads which go through theirs meet different banks.
+// Padding between runs, so that the threads' runs are in different banks.
 constexpr int kBankValues = sizeof(Acc) >= 16 ? 8 : 128 / (int)sizeof(Acc);
 ST_FN int padded(int i) { return i + i / kBankValues; }
-// From a thread's element to its next one, where threads take neighbouring elements.
+// Distance of a thread's elements when threads take neighbouring elements.
 constexpr int kHop = ST_THREADS + ST_THREADS / kBankValues;
 static_assert(kBankValues % kItems == 0, "a thread's run has no gap");
 
@@ -85,7 +85,7 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
   __shared__ Part warps[kWarps], earlier[3];
   __shared__ st_u32 ticket;
   const st_i64 tiles = launch.pass[1];
-  // Tiles are taken in their order, so that those before are done or have blocks that run.
+  // Tiles are taken in order, so that earlier tiles have ended or belong to running blocks.
   if (tiles > 1) {
     if (ST_THREAD == 0) ticket = atomicAdd((st_u32*)launch.scratch, 1u);
     ST_SYNC();
@@ -111,7 +111,7 @@ ST_FN void phase2(const Launch& launch, st_i64 item) {
     if (i < valid) across[k * kHop] = run0(loaded[k]);
   }
   ST_SYNC();
-  // A thread's own elements stay in shared memory: registers are short while it waits.
+  // A thread's own elements stay in shared memory, to save registers while it waits.
   const int own = valid - ST_THREAD * kItems;
   Acc* const run = values + padded(ST_THREAD * kItems);
   Part part;

@@ -1,8 +1,8 @@
-// The first k elements of long rows in order, by narrow.h: the key of the last one, then one pass
-// that gathers what is not after it, in any order. Equal elements are taken in the order of their
-// places; where not all of them are, a pass counts them before. Passes after those of narrow.h:
-// top_ties, top_gather, items and arguments as those of seek_count; then sort.h's last.
-// pass[3]: where in the scratch memory the counts of equal elements are.
+// The first k elements of long rows in order. narrow.h finds the key of the last one; then a pass
+// gathers the elements not after it, in any order. Equal elements are taken by position; if not all
+// of them are wanted, a pass counts them before. Passes after those of narrow.h: top_ties and
+// top_gather, with items and arguments as seek_count; then sort.h's last. pass[3]: offset of the
+// counts of equal elements in the scratch memory.
 ST_FN int num_ranks(const Launch&) { return 1; }
 ST_FN st_i64 rank_of(const Launch& launch, st_i64, int) {
   return launch.ST_LAST.own_extents[0] - 1;
@@ -14,15 +14,15 @@ ST_FN st_u64* ties_of(const Launch& launch, st_i64 number) {
 }
 struct TopRow {
   RadixKey last;     // the key of the last element
-  st_i64 num_equal;  // of the elements with this key, those that are among the first
-  bool has_all;      // of them
+  st_i64 num_equal;  // number of elements with this key among the first k
+  bool has_all;      // all elements with this key are among the first k
 };
 ST_FN TopRow top_row(const Launch& launch, st_i64 number) {
   const Seek seek = *seeks_of(launch, number, kDigits % 2);
   return TopRow{(RadixKey)seek.prefix, (st_i64)seek.left + 1,
                 state_of(launch, number)->num_found == seek.left + 1};
 }
-// Ties are found in the order of their places, which what was collected does not have.
+// Ties are resolved by position, which collected elements do not have, so read the input.
 ST_FN Chunk chunk_of_input(const Launch& launch, st_i64 item) {
   Chunk chunk;
   chunk.number = item / launch.pass[1];
@@ -54,7 +54,7 @@ ST_FN void top_ties(const Launch& launch, st_i64 item) {
   if (ST_THREAD == 0) ties_of(launch, chunk.number)[item % launch.pass[1]] = count;
 }
 
-// The equal elements in the chunks before. A block's.
+// Number of equal elements in earlier chunks. Called by a block.
 ST_FN st_i64 ties_before(const Launch& launch, st_i64 item, st_u64* sum) {
   const st_u64* const ties = ties_of(launch, item / launch.pass[1]);
   if (ST_THREAD == 0) *sum = 0;
@@ -76,7 +76,7 @@ ST_FN void top_gather(const Launch& launch, st_i64 item) {
   const st_i64 k = launch.ST_LAST.own_extents[0];
   Entry* const list = entries_of(launch, 0, chunk.number, k);
   st_u64* const num = &state_of(launch, chunk.number)->num_put;
-  // How many of this chunk's equal elements are wanted still.
+  // Number of this chunk's equal elements that are wanted.
   st_i64 wanted = top.num_equal;
   if (!top.has_all) wanted -= ties_before(launch, item, &sum);
   if (ST_THREAD == 0) appending.count = 0;

@@ -1,11 +1,10 @@
-// Keys, unsigned numbers of 32 or 64 bits, in order by the vectors of a processor that has AVX-512:
-// a quicksort whose partitions compress vectors, with sorting networks for what fits in 16 vectors.
-// Networks and order of steps: Bramas, "A novel hybrid quicksort algorithm vectorized using AVX-512
-// on Intel Skylake", 2017; Wassenberg et al., "Vectorized and performance-portable quicksort",
-// 2022.
+// Sorts keys, unsigned numbers of 32 or 64 bits, with a processor's AVX-512 vectors: a quicksort
+// whose partitions compress vectors, with sorting networks for up to 16 vectors. Networks and order
+// of steps: Bramas, "A novel hybrid quicksort algorithm vectorized using AVX-512 on Intel Skylake",
+// 2017; Wassenberg et al., "Vectorized and performance-portable quicksort", 2022.
 #if !ST_CUDA && defined(__AVX512F__) && defined(__AVX512VL__)
 #define ST_VECTORS 1
-// All functions here work in vectors of 64 bytes, whatever width the processor's tuning prefers.
+// All functions here use vectors of 64 bytes, whatever width the processor's tuning prefers.
 #define ST_512 __attribute__((min_vector_width(512)))
 
 template <class K>
@@ -24,7 +23,7 @@ struct Lanes<st_u32> {
                                    10 ^ kFlip, 11 ^ kFlip, 12 ^ kFlip, 13 ^ kFlip, 14 ^ kFlip,
                                    15 ^ kFlip);
   }
-  // Lanes whose number has the bit come from b.
+  // Lanes with this bit set in their number come from b.
   template <int kBit>
   ST_FN V blended(V a, V b) {
     constexpr int k = 16;
@@ -97,7 +96,7 @@ ST_FN typename Lanes<K>::Mask first_lanes(int count) {
   return (typename Lanes<K>::Mask)((1u << count) - 1);
 }
 
-// Places a and b of rows of vectors in order, lane by lane.
+// Orders rows a and b lane by lane.
 template <class V>
 ST_FN void order_rows(V* rows, int a, int b) {
   const V x = rows[a], y = rows[b];
@@ -126,8 +125,8 @@ ST_FN void sort_columns(V* rows) {
     merge_rows<kFirst, kCount, 1>(rows);
   }
 }
-// Bitonic sequences of kCount rows, in which groups of kWidth lanes hold the rows' second half
-// backwards.
+// Merges bitonic sequences of kCount rows, in which groups of kWidth lanes have the rows' second
+// half reversed.
 template <class K, int kWidth, int kFirst, int kCount, class V>
 ST_FN void merge_halves(V* rows) {
   if constexpr (kCount > 1) {
@@ -141,7 +140,7 @@ ST_FN void merge_halves(V* rows) {
     merge_halves<K, kWidth, kFirst + kCount / 2, kCount / 2>(rows);
   }
 }
-// Each row's lanes and those that the flip leads to, the lower ones first.
+// Orders each row's lanes and the lanes that the flip pairs with them, lower ones first.
 template <class K, int kFlip, int kBit, int kRows, class V>
 ST_FN void order_lanes(V* rows) {
 #pragma unroll
@@ -158,7 +157,7 @@ ST_FN void merge_lanes(V* rows) {
     merge_lanes<K, kDistance / 2, kRows>(rows);
   }
 }
-// From columns of kWidth / 2 lanes in order to columns of kWidth, and so on to whole rows.
+// Merges columns of kWidth / 2 sorted lanes to columns of kWidth, and so on to whole rows.
 template <class K, int kWidth, int kRows, class V>
 ST_FN void merge_columns(V* rows) {
   if constexpr (kWidth <= Lanes<K>::kCount) {
@@ -193,7 +192,7 @@ ST_CALL ST_512 void sort_rows(const K* from, int count, K* to) {
     }
   }
 }
-// At most 16 vectors. Some of `to` may be `from`.
+// Sorts at most 16 vectors. `to` may overlap `from`.
 template <class K>
 ST_FN ST_512 void sort_few(const K* from, int count, K* to) {
   constexpr int kCount = Lanes<K>::kCount;
@@ -210,8 +209,8 @@ ST_FN ST_512 void sort_few(const K* from, int count, K* to) {
   }
 }
 
-// The keys below the pivot from the beginning of `to` on, all others backwards from its end.
-// Returns how many are below.
+// Writes keys below the pivot from the start of `to` forwards, all others from its end backwards.
+// Returns the number of keys below.
 template <class K>
 ST_CALL ST_512 st_i64 part_keys(const K* from, K* to, st_i64 count, K pivot) {
   typedef Lanes<K> L;
@@ -224,7 +223,7 @@ ST_CALL ST_512 st_i64 part_keys(const K* from, K* to, st_i64 count, K pivot) {
     const V keys = load_lanes(from + i);
     const typename L::Mask mask = L::below(keys, pivots);
     const int some = __builtin_popcount(mask), others = L::kCount - some;
-    // There is room for a whole vector: for these keys and those to come.
+    // There is room for a whole vector: for these keys and later ones.
     store_lanes(low, L::compressed(keys, mask));
     low += some;
     high -= others;
@@ -244,7 +243,7 @@ ST_CALL ST_512 st_i64 part_keys(const K* from, K* to, st_i64 count, K pivot) {
   return low - to;
 }
 
-// The median of some keys, so near the middle of all.
+// The median of a sample, near the median of all.
 template <class K, int kRows>
 ST_CALL ST_512 K middle_of_some(const K* keys, st_i64 count, st_u64 seed) {
   constexpr int kSome = kRows * Lanes<K>::kCount;
@@ -262,8 +261,8 @@ ST_FN K pivot_of(const K* keys, st_i64 count) {
                                        : middle_of_some<K, 4>(keys, count, (st_u64)count);
 }
 
-// Sorts a's keys in place. b: room for as many. Of parts [begin, end) that are not wanted the keys
-// are left in any order, in either of both.
+// Sorts a's keys in place, with b as equally large work memory. Keys in unwanted parts [begin, end)
+// stay unsorted, in a or b.
 template <class K, class Wanted>
 ST_FN ST_512 void sort_wanted(K* a, K* b, st_i64 count, const Wanted& wanted) {
   struct Part {
@@ -286,7 +285,7 @@ ST_FN ST_512 void sort_wanted(K* a, K* b, st_i64 count, const Wanted& wanted) {
     st_i64 below = part_keys(from, to, part.count, pivot);
     Part low = {part.begin, below, !part.in_b};
     if (below == 0) {
-      // The pivot is the least: all that are equal to it are in their place then.
+      // The pivot is the least key: all keys equal to it are then in place.
       below = pivot == ~(K)0 ? part.count : part_keys(from, to, part.count, (K)(pivot + 1));
       for (st_i64 i = 0; i < below; ++i) a[part.begin + i] = pivot;
       low.count = 0;
@@ -303,7 +302,7 @@ ST_CALL ST_512 void sort_keys(K* a, K* b, st_i64 count) {
   sort_wanted(a, b, count, [](st_i64, st_i64) { return true; });
 }
 
-// Merges sorted keys. Some of `to` may not be of a or b.
+// Merges sorted keys. `to` must not overlap a or b.
 template <class K>
 ST_CALL ST_512 void merge_keys(const K* a, st_i64 a_count, const K* b, st_i64 b_count, K* to) {
   typedef Lanes<K> L;
@@ -311,7 +310,7 @@ ST_CALL ST_512 void merge_keys(const K* a, st_i64 a_count, const K* b, st_i64 b_
   const V last = all_lanes<K>(~(K)0);
   const K *const a_end = a + a_count, *const b_end = b + b_count;
   K* const end = to + a_count + b_count;
-  // From the input whose next key is the least. After its end there are greatest keys.
+  // Takes keys from the input with the smaller next key; after its end, largest keys.
   auto next = [&]() {
     const bool from_b = a == a_end || (b != b_end && *b < *a);
     const K* const from = from_b ? b : a;

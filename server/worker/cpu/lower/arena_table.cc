@@ -11,8 +11,8 @@
 namespace stride::cpu {
 namespace {
 
-// A 32-bit index into 4-byte elements goes 8 GiB either way. Address space is free: 128 TiB of it
-// hold thousands of arenas.
+// A 32-bit index into 4-byte elements reaches 8 GiB in either direction. Address space is
+// plentiful: 128 TiB of it have room for thousands of arenas.
 constexpr uint64_t kGuardBytes = uint64_t{8} << 30;
 constexpr uint64_t kPageBytes = 4096;
 

@@ -13,9 +13,9 @@
 
 namespace stride::cpu {
 
-// One arena's memory, mapped between inaccessible guards so wide that a kernel's overrun ends in a
-// fault instead of in a neighbour's bytes. Pages are not populated: a fresh arena is mostly empty,
-// and touching it costs a second a GiB.
+// One arena's memory, mapped between inaccessible guards, so large that a kernel's overrun faults
+// before it reaches other memory. Pages are not populated: a fresh arena is mostly empty, and
+// touching it costs a second per GiB.
 class Arena {
  public:
   static absl::StatusOr<std::shared_ptr<const Arena>> Map(int fd, uint64_t size, bool writable);
@@ -34,22 +34,22 @@ class Arena {
   const uint64_t size_;
 };
 
-// An address within an arena that stays mapped as long as this lives.
+// An address within an arena, which stays mapped while this object exists.
 struct Place {
   std::byte* address = nullptr;
   std::shared_ptr<const Arena> arena;
   uint64_t bits() const { return reinterpret_cast<uint64_t>(address); }
 };
 
-// The arenas of the tenant. Not thread-safe: the command loop's thread alone. Unmapping takes an
-// arena out of the table; its memory goes when the work that was given a Place in it is done.
+// The tenant's arenas. Not thread-safe: used by the command loop's thread. Unmapping removes an
+// arena from the table; its memory is released when the last work with a Place in it is done.
 class ArenaTable {
  public:
   absl::Status Map(uint64_t arena, uint64_t size, int fd, bool writable = true);
   absl::Status Unmap(uint64_t arena);
   bool Contains(uint64_t arena) const { return arenas_.count(arena) != 0; }
 
-  // Every answer was checked: all the bytes meant lie in the arena. INTERNAL otherwise; the daemon
+  // The results are checked: all requested bytes lie in the arena. INTERNAL otherwise; the daemon
   // sends no such task.
   absl::StatusOr<Place> Bytes(uint64_t arena, uint64_t offset, uint64_t size) const;
   // All elements of the operand over the extents, none of which is 0.

@@ -17,15 +17,16 @@
 namespace stride::cpu {
 namespace {
 
-// The library counts in 32 bits: larger matrices go block by block.
+// The library counts in 32 bits: larger matrices are processed in blocks.
 constexpr int64_t kMaxExtent = 1 << 30;
 
 struct Layout {
   CBLAS_TRANSPOSE transpose;
-  int leading;  // elements from one row (or column, when transposed) to the next
+  int leading;  // elements between rows (or columns, when transposed)
 };
 
-// One stride must be an element, the other a whole, positive number of them that skips none.
+// One stride must be an element, the other a positive multiple of it that is at least the line's
+// length.
 std::optional<int> LeadingDimension(int64_t stride, int64_t item, int64_t length, int64_t count) {
   if (count <= 1) return static_cast<int>(std::max<int64_t>(length, 1));
   if (stride % item != 0 || stride / item < std::max<int64_t>(length, 1)) return std::nullopt;
@@ -57,7 +58,7 @@ void CopyTo(const MatrixView& from, T* to) {
   }
 }
 
-// A matrix as BLAS takes it: in place, or a copy that lives as long as this.
+// A matrix in a layout that BLAS supports: in place, or a copy owned by this object.
 template <typename T>
 class BlasOperand {
  public:
@@ -107,7 +108,7 @@ void Gemm(const BlasOperand<std::complex<T>>& a, const BlasOperand<std::complex<
 }
 
 // Matrix times vector, where the library's matrix product would first copy the whole matrix. False:
-// not this way. A vector times a matrix is this of the transposes.
+// not applicable. A vector times a matrix is the same with both transposed.
 template <typename T>
 bool MultiplyVector(const MatrixView& left, const MatrixView& right, const MatrixView& output,
                     T beta) {
@@ -207,9 +208,9 @@ void StartBlasThreads(int num_threads) {
 }
 
 void SetBlasThreads(int num_threads) {
-  // OpenMP's runtime ends threads that it has no work for, and a sealed process starts none.
+  // OpenMP's runtime ends idle threads, and a sealed process cannot start new ones.
   if (openblas_get_parallel() != OPENBLAS_THREAD) num_threads = 1;
-  // Setting it takes a lock and may start threads: only when it changes.
+  // The setter takes a lock and may start threads: call it only for a change.
   if (openblas_get_num_threads() != num_threads) openblas_set_num_threads(num_threads);
 }
 
@@ -236,7 +237,7 @@ void ChooseBlasCore(char** argv) {
   if (core.empty()) return;
   setenv(kVariable, std::string(core).c_str(), /*overwrite=*/1);
   execv("/proc/self/exe", argv);
-  unsetenv(kVariable);  // it goes on with slower kernels
+  unsetenv(kVariable);  // the library continues with slower kernels
 #else
   (void)argv;
 #endif

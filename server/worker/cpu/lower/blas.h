@@ -8,30 +8,30 @@
 
 namespace stride::cpu {
 
-// output = left right (+ output, when `accumulate`). The output's columns are contiguous and its
-// rows apart by a multiple of the item size. Operands that BLAS cannot walk are copied first.
-// float32, float64, complex64 and complex128; sizes of any 64 bits. RESOURCE_EXHAUSTED when there
-// is no memory for a copy. Uses as many threads as SetBlasThreads said last.
+// output = left right (+ output, when `accumulate`). The output's columns are contiguous, and its
+// row stride is a multiple of the item size. Copies operands with strides that BLAS does not
+// support. float32, float64, complex64 and complex128; sizes of 64 bits. RESOURCE_EXHAUSTED when
+// there is no memory for a copy. Uses as many threads as the last SetBlasThreads allows.
 absl::Status MultiplyByBlas(DType dtype, const MatrixView& left, const MatrixView& right,
                             const MatrixView& output, bool accumulate = false);
 
-// For the calls of all threads; the library keeps its own threads beside ours.
+// Applies to calls of all threads; the library has its own threads in addition to the pool's.
 void SetBlasThreads(int num_threads);
-// Has the library start the threads that SetBlasThreads may ever ask for: before the process is
-// sealed, after which none can be started. They sleep.
+// Starts the threads that later SetBlasThreads calls may use, which then sleep. Call before the
+// process is sealed, since no thread can start afterwards.
 void StartBlasThreads(int num_threads);
 
-// The instruction sets that decide which of the library's kernels suit a processor.
+// Instruction sets that decide which of the library's kernels suit a processor.
 struct VectorSets {
   bool avx2 = false;    // with FMA
   bool avx512 = false;  // with BW, DQ and VL
 };
-// The value of OPENBLAS_CORETYPE for a processor with these, where the library chose kernels
-// without them. It chooses by the processor's model, and takes `Prescott` for a model that is newer
-// than the library: a product was 3.6 times slower on a Xeon of 2023. Empty: its choice stays.
+// Value of OPENBLAS_CORETYPE for a processor with these instruction sets, if the library chose
+// kernels without them; empty: keep its choice. The library chooses by the processor's model and
+// takes `Prescott` for unknown newer ones: a product was 3.6 times slower on a Xeon of 2023.
 std::string_view BetterBlasCore(std::string_view chosen, const VectorSets& sets);
-// Begins the process again with that environment variable, unless the variable is set or the
-// library chose well. Call it before anything else; the library chooses before `main`.
+// Executes the process again with that environment variable, unless the variable is set or the
+// library's choice is good. Call it first in main; the library chooses before `main`.
 void ChooseBlasCore(char** argv);
 
 }  // namespace stride::cpu

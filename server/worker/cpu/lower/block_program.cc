@@ -15,8 +15,8 @@ namespace {
 using Kind = codegen::BlockSteps::Step::Kind;
 using Operand = codegen::BlockSteps::Operand;
 
-// A few values of 8 bytes stay in a first-level cache of 32 KiB, and a call of a loop is small next
-// to what it does.
+// A few values of 8 bytes stay in a first-level cache of 32 KiB, and a loop's call costs little
+// compared with its work.
 constexpr int64_t kBlockElements = 1024;
 constexpr size_t kLineBytes = 64;
 
@@ -35,7 +35,7 @@ struct Wide {
   uint64_t words[2];
 };
 
-// n elements that lie `step` bytes apart.
+// n elements, `step` bytes apart.
 template <bool is_load>
 void MoveRow(char* operand, int64_t step, char* block, int64_t n, int64_t item_size) {
   if (step == item_size) {
@@ -78,7 +78,7 @@ absl::Status BlockProgram::Build(const wire::ElementwiseLaunch& launch,
     own.loop = module.FindBlockLoop(name);
     if (own.loop == nullptr)
       return absl::InternalError(absl::StrCat("the block loops lack ", name));
-    // The arguments that it lacks are not read.
+    // Missing arguments are not read.
     for (size_t i = 0; i < 3; ++i)
       own.arguments[i] = step.arguments[std::min(i, step.arguments.size() - 1)];
   }
@@ -130,7 +130,7 @@ void BlockProgram::FillConstants(absl::Span<const uint64_t> addresses, std::byte
 template <bool is_load>
 void BlockProgram::Move(const Operand& operand, uint64_t address, int64_t first, int64_t n,
                         std::byte* block) const {
-  // The place of the first element: an index along each axis, the innermost last.
+  // Locate the first element: an index along each axis, the innermost last.
   const std::vector<int64_t>& extents = plan_.extents;
   absl::InlinedVector<int64_t, 8> index(extents.size());
   int64_t rest = first;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "server/worker/cpu/lower/fft_lines.h"
+#include "server/worker/cpu/lower/fft_types.h"
 
 namespace stride::cpu {
 

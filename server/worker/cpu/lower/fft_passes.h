@@ -1,12 +1,12 @@
-// The passes of FftPlan, on single numbers or on the vectors of several lines. In every file that
-// includes this its own copy, for the instructions that the file is compiled for.
+// The passes of FftPlan, on single numbers or on vectors of several lines. Each file that includes
+// this has its own copy, for the instruction set that the file is compiled for.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
-#include "server/worker/cpu/lower/fft_lines.h"
-#include "server/worker/cpu/lower/fft_plan.h"
+#include "server/worker/cpu/lower/fft_types.h"
 
 namespace stride::cpu {
 namespace {
@@ -36,7 +36,7 @@ Complex<V> TimesMinusI(Complex<V> a) {
 template <typename T, int kRadix>
 struct Butterfly;
 
-// Pairs of elements of the greatest radix that has no loop of its own.
+// Pairs of elements of the largest radix without a loop of its own.
 constexpr int kMostPairs = kMaxFftRadix / 2;
 
 template <typename T>
@@ -53,7 +53,7 @@ template <typename T>
 struct Butterfly<T, 3> {
   template <typename V>
   static void Apply(Complex<V>* a) {
-    constexpr T kSine = static_cast<T>(0.866025403784438646763723170752936183L);  // of 60 degrees
+    constexpr T kSine = static_cast<T>(0.866025403784438646763723170752936183L);  // sin 60 degrees
     const Complex<V> sum = a[1] + a[2];
     const Complex<V> middle = a[0] - T(0.5) * sum;
     const Complex<V> turned = TimesMinusI(kSine * (a[1] - a[2]));
@@ -82,7 +82,7 @@ struct Butterfly<T, 5> {
   static void Apply(Complex<V>* a) {
     constexpr T kCos1 = static_cast<T>(0.309016994374947424102293417182819059L);  // 72 degrees
     constexpr T kSin1 = static_cast<T>(0.951056516295153572116439333379382143L);
-    constexpr T kCos2 = static_cast<T>(-0.809016994374947424102293417182819059L);  // 144
+    constexpr T kCos2 = static_cast<T>(-0.809016994374947424102293417182819059L);  // 144 degrees
     constexpr T kSin2 = static_cast<T>(0.587785252292473129168705954639072769L);
     const Complex<V> sum1 = a[1] + a[4], difference1 = a[1] - a[4];
     const Complex<V> sum2 = a[2] + a[3], difference2 = a[2] - a[3];
@@ -117,8 +117,8 @@ void RunPass(const FftPass<T>& pass, const Complex<V>* __restrict from, Complex<
   }
 }
 
-// Any odd radix. Elements l and radix - l go together, and so do the results of these numbers: with
-// w = w.re + i w.im a root, w a + conj(w) b = w.re (a + b) + i w.im (a - b), which has a quarter of
+// Any odd radix. Elements l and radix - l are combined, and so are results j and radix - j. With a
+// root w = w.re + i w.im, w a + conj(w) b = w.re (a + b) + i w.im (a - b), which has a quarter of
 // the products.
 template <typename T, typename V>
 void RunAnyPass(const FftPass<T>& pass, const Complex<V>* from, Complex<V>* to) {
@@ -158,7 +158,7 @@ void RunAnyPass(const FftPass<T>& pass, const Complex<V>* from, Complex<V>* to) 
   }
 }
 
-// Returns where the result is: in `data` or in `work`.
+// Returns the buffer with the result: `data` or `work`.
 template <typename T, typename V>
 Complex<V>* RunPasses(FftPasses<T> passes, Complex<V>* data, Complex<V>* work) {
   Complex<V>*from = data, *to = work;
@@ -187,7 +187,7 @@ Complex<V>* RunPasses(FftPasses<T> passes, Complex<V>* data, Complex<V>* work) {
   return from;
 }
 
-// Exchanges, in two rows, the squares of `kSide` columns that lie off the diagonal.
+// Exchanges the off-diagonal squares of `kSide` columns in two rows.
 template <int kSide, typename V>
 void ExchangeSquares(V* a, V* b) {
   static_assert(kFftLines == 8);
@@ -208,7 +208,7 @@ void Transpose(V (&rows)[kFftLines]) {
   for (int i : {0, 2, 4, 6}) ExchangeSquares<1>(&rows[i], &rows[i + 1]);
 }
 
-// Numbers of a line, two for each element, to one vector for each number of all lines; and back.
+// Converts each line's numbers, two per element, to one vector per number of all lines; and back.
 template <typename T>
 void GatherLines(Complex<T>* const* lines, int64_t length, FftLanes<T>* to) {
   typedef FftLanes<T> V;
@@ -255,7 +255,7 @@ template <typename V>
 Complex<V> Conjugate(Complex<V> a) {
   return {a.re, -a.im};
 }
-// From lines to vectors of doubles, and back; `room` is as long as `to` or `from`.
+// Convert lines to vectors of doubles, and back; `room` is as long as `to` or `from`.
 inline void GatherDoubles(Complex<double>* const* lines, int64_t length, FftLanes<double>* to,
                           FftLanes<double>*) {
   GatherLines<double>(lines, length, to);
@@ -288,7 +288,7 @@ void ConvolveLines(const FftConvolution& c, Complex<T>* const* lines, FftLanes<d
   for (int64_t j = 0; j < c.length; ++j) data[j] = c.chirp[j] * data[j];
   for (int64_t j = c.length; j < c.padded; ++j) data[j] = Element{};
   Element* const line = RunPasses(c.passes, data, data + c.padded);
-  // The inverse transform is the forward one between conjugates.
+  // The inverse transform is the forward one of conjugates, conjugated.
   for (int64_t j = 0; j < c.padded; ++j) line[j] = Conjugate(c.kernel[j] * line[j]);
   Element* const result = RunPasses(c.passes, line, line == data ? data + c.padded : data);
   for (int64_t j = 0; j < c.length; ++j) result[j] = c.chirp[j] * Conjugate(result[j]);

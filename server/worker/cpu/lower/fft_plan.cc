@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "server/worker/cpu/lower/fft_lines.h"
 #include "server/worker/cpu/lower/fft_passes.h"
 
 namespace stride::cpu {

@@ -5,42 +5,36 @@
 #include <memory>
 #include <vector>
 
-#include "server/worker/cpu/lower/fft_lines.h"
+#include "server/worker/cpu/lower/fft_types.h"
 
 namespace stride::cpu {
 
-// Without the checks for NaN that std::complex's product has.
-template <typename T>
-struct Complex {
-  T re{}, im{};
-};
-
-// The discrete Fourier transform of one length, forward and not scaled: y[k] = sum of
-// x[j] exp(-2 pi i j k / n). Passes of radix 4, 2, 3, 5 and other small primes between two buffers;
-// a length with a large prime factor is made a convolution (Bluestein), which is done in double
-// precision. Roots of unity are right to the last place. Made once, then immutable; any thread.
-// docs/decisions/0008 tells why it is our own.
+// The discrete Fourier transform of one length, forward and unscaled: y[k] = sum of x[j] exp(-2 pi
+// i j k / n). It runs passes of radix 4, 2, 3, 5 and other small primes between two buffers. A
+// length with a large prime factor becomes a convolution (Bluestein) in double precision. Roots of
+// unity are correct to the last place. Immutable after construction; any thread.
+// docs/decisions/0008 gives the reasons for an implementation of our own.
 template <typename T>
 class FftPlan {
  public:
-  // n >= 1. Takes memory of about 1 (with a large prime factor 8) times the line's.
+  // n >= 1. Takes about as much memory as a line, or 8 times as much with a large prime factor.
   explicit FftPlan(int64_t n);
   ~FftPlan();
 
   int64_t length() const { return n_; }
-  // What the plan itself holds.
+  // Bytes of the plan's tables.
   size_t table_bytes() const;
-  // Memory that Run works in, aligned as AllocateScratch does.
+  // Bytes of Run's work memory, with the alignment of AllocateScratch.
   size_t work_bytes() const;
   // In place.
   void Run(Complex<T>* data, std::byte* work) const;
 
-  // None where the length is made a convolution.
+  // Empty where the length is computed as a convolution.
   FftPasses<T> passes() const { return {passes_.data(), passes_.size()}; }
 
-  // Memory that RunTogether works in, aligned in the same way; 0 where lines are run one by one.
+  // Bytes of RunTogether's work memory, with the same alignment; 0 where lines are run one by one.
   size_t together_bytes() const;
-  // kFftLines lines in place. The same bits as Run's.
+  // Transforms kFftLines lines in place, with the same bits as Run.
   void RunTogether(Complex<T>* const* lines, std::byte* work) const;
 
  private:
@@ -53,8 +47,8 @@ class FftPlan {
   void RunConvolution(Complex<T>* data, std::byte* work) const;
 
   const int64_t n_;
-  std::vector<Tables> tables_;      // of the passes
-  std::vector<FftPass<T>> passes_;  // point into them
+  std::vector<Tables> tables_;      // one per pass
+  std::vector<FftPass<T>> passes_;  // with pointers into tables_
   std::unique_ptr<Convolution> convolution_;
 };
 
@@ -73,8 +67,8 @@ class RootTable {
 
   const int64_t n_;
   int shift_ = 0;
-  // Of the angles from 0 to an eighth of the circle, in eighths of its n-th part: i and
-  // i << shift_.
+  // Roots at the angles i and i << shift_, from 0 to an eighth of the circle. The unit is an eighth
+  // of the circle's n-th part.
   std::vector<Complex<long double>> fine_, coarse_;
 };
 

@@ -6,7 +6,7 @@
 namespace stride::cpu {
 namespace {
 
-// As much as a worker may keep without being noticed beside its arrays.
+// Small compared with a worker's arrays.
 constexpr size_t kMaxBytes = 64 << 20;
 
 }  // namespace

@@ -9,11 +9,11 @@
 
 namespace stride::cpu {
 
-// What transforms lines of one length: the plan, and for real lines of even length, which are
-// transformed as half as many complex numbers, what brings both halves together.
+// Tables for lines of one length. Real lines of even length are transformed as half as many complex
+// numbers; `half_roots` combines both halves of the result.
 template <typename T>
 struct FftTables {
-  // `real`: of a line that is real on one side.
+  // `real`: the line is real on one side of the transform.
   FftTables(int64_t n, bool real);
   size_t bytes() const;
 
@@ -22,7 +22,8 @@ struct FftTables {
   std::vector<Complex<T>> half_roots;  // exp(-2 pi i k / n) for k from 0 to n / 2, when halved
 };
 
-// Keeps the tables used last, since making them costs as much as a transform. One thread at a time.
+// Caches the tables used last, since creating them costs as much as a transform. One thread at a
+// time.
 class FftPlanCache {
  public:
   // Throws std::bad_alloc.
@@ -37,7 +38,7 @@ class FftPlanCache {
     size_t bytes = 0;
     std::shared_ptr<const void> tables;
   };
-  std::list<Entry> entries_;  // the one used last in front
+  std::list<Entry> entries_;  // most recently used first
   size_t bytes_ = 0;
 };
 

@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstring>
 
-// The one function of gfortran's runtime that LAPACK's routines in OpenBLAS's archive call:
-// Fortran's `//`. With it a portable build needs no Fortran library (cmake/dependencies.cmake). A
-// shared OpenBLAS brings its own runtime.
+// Fortran's `//`, the only function of gfortran's runtime that LAPACK's routines in OpenBLAS's
+// archive call. With it a portable build needs no Fortran library (cmake/dependencies.cmake). A
+// shared OpenBLAS has its own runtime.
 extern "C" void _gfortran_concat_string(size_t length, char* to, size_t first_length,
                                         const char* first, size_t second_length,
                                         const char* second) {

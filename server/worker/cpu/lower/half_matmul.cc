@@ -10,10 +10,11 @@
 namespace stride::cpu {
 namespace {
 
-// Three float32 blocks of 4 MiB: large enough that converting is small beside multiplying.
+// Three float32 blocks of 4 MiB: large enough that conversion costs little compared with the
+// product.
 constexpr int64_t kBlock = 1024;
 
-void ForRows(ThreadPool* pool, int64_t rows, const std::function<void(int64_t)>& body) {
+void ForRows(cpucuda::ThreadPool* pool, int64_t rows, const std::function<void(int64_t)>& body) {
   if (pool == nullptr) {
     for (int64_t i = 0; i < rows; ++i) body(i);
     return;
@@ -25,7 +26,7 @@ void ForRows(ThreadPool* pool, int64_t rows, const std::function<void(int64_t)>&
 }
 
 template <float (*FromHalf)(uint16_t)>
-void Widen(ThreadPool* pool, const MatrixView& from, float* to) {
+void Widen(cpucuda::ThreadPool* pool, const MatrixView& from, float* to) {
   ForRows(pool, from.rows, [&](int64_t i) {
     const std::byte* row = from.data + i * from.row_stride;
     float* out = to + i * from.columns;
@@ -43,7 +44,7 @@ void Widen(ThreadPool* pool, const MatrixView& from, float* to) {
 }
 
 template <uint16_t (*ToHalf)(float)>
-void Narrow(ThreadPool* pool, const float* from, const MatrixView& to) {
+void Narrow(cpucuda::ThreadPool* pool, const float* from, const MatrixView& to) {
   ForRows(pool, to.rows, [&](int64_t i) {
     uint16_t* out = reinterpret_cast<uint16_t*>(to.data + i * to.row_stride);
     for (int64_t j = 0; j < to.columns; ++j) out[j] = ToHalf(from[i * to.columns + j]);
@@ -61,7 +62,7 @@ struct Blocks {
 };
 
 template <float (*FromHalf)(uint16_t), uint16_t (*ToHalf)(float)>
-absl::Status Multiply(ThreadPool* pool, const MatrixView& left, const MatrixView& right,
+absl::Status Multiply(cpucuda::ThreadPool* pool, const MatrixView& left, const MatrixView& right,
                       const MatrixView& output) {
   Blocks blocks;
   if (!blocks.left || !blocks.right || !blocks.sum) {
@@ -91,7 +92,7 @@ absl::Status Multiply(ThreadPool* pool, const MatrixView& left, const MatrixView
 
 }  // namespace
 
-absl::Status MultiplyHalf(ThreadPool* pool, DType dtype, const MatrixView& left,
+absl::Status MultiplyHalf(cpucuda::ThreadPool* pool, DType dtype, const MatrixView& left,
                           const MatrixView& right, const MatrixView& output) {
   return dtype == DType::kFloat16 ? Multiply<FromFloat16, ToFloat16>(pool, left, right, output)
                                   : Multiply<FromBFloat16, ToBFloat16>(pool, left, right, output);

@@ -9,24 +9,24 @@
 namespace stride::cpu {
 namespace {
 
-absl::StatusOr<Texture::Format> FormatOf(DType dtype, bool normalized) {
+absl::StatusOr<cpucuda::Texture::Format> FormatOf(DType dtype, bool normalized) {
   switch (dtype) {
     case DType::kInt8:
-      return normalized ? Texture::kNormalizedInt8 : Texture::kInt8;
+      return normalized ? cpucuda::Texture::kNormalizedInt8 : cpucuda::Texture::kInt8;
     case DType::kUInt8:
-      return normalized ? Texture::kNormalizedUInt8 : Texture::kUInt8;
+      return normalized ? cpucuda::Texture::kNormalizedUInt8 : cpucuda::Texture::kUInt8;
     case DType::kInt16:
-      return normalized ? Texture::kNormalizedInt16 : Texture::kInt16;
+      return normalized ? cpucuda::Texture::kNormalizedInt16 : cpucuda::Texture::kInt16;
     case DType::kUInt16:
-      return normalized ? Texture::kNormalizedUInt16 : Texture::kUInt16;
+      return normalized ? cpucuda::Texture::kNormalizedUInt16 : cpucuda::Texture::kUInt16;
     case DType::kInt32:
-      return Texture::kInt32;
+      return cpucuda::Texture::kInt32;
     case DType::kUInt32:
-      return Texture::kUInt32;
+      return cpucuda::Texture::kUInt32;
     case DType::kFloat16:
-      return Texture::kFloat16;
+      return cpucuda::Texture::kFloat16;
     case DType::kFloat32:
-      return Texture::kFloat32;
+      return cpucuda::Texture::kFloat32;
     default:
       return absl::InternalError("a texture of a type that has no texels");
   }
@@ -34,8 +34,8 @@ absl::StatusOr<Texture::Format> FormatOf(DType dtype, bool normalized) {
 
 }  // namespace
 
-absl::StatusOr<Texture> MakeTexture(const ArenaTable& arenas, const wire::Texture& texture,
-                                    Place* place) {
+absl::StatusOr<cpucuda::Texture> MakeTexture(const ArenaTable& arenas, const wire::Texture& texture,
+                                             Place* place) {
   const auto dtype = DTypeFromNumber(texture.array().dtype());
   if (!dtype) return absl::InternalError("a texture's array has no type");
   const int num_axes = texture.extents_size();
@@ -45,7 +45,7 @@ absl::StatusOr<Texture> MakeTexture(const ArenaTable& arenas, const wire::Textur
   }
   auto format = FormatOf(*dtype, texture.normalized_values());
   if (!format.ok()) return format.status();
-  Texture made = {};
+  cpucuda::Texture made = {};
   made.format = *format;
   made.pitch = texture.pitch_bytes();
   made.channels = texture.channels();
@@ -55,13 +55,13 @@ absl::StatusOr<Texture> MakeTexture(const ArenaTable& arenas, const wire::Textur
   uint64_t rows = 1;
   for (int axis = 0; axis < 3; ++axis) {
     const uint32_t extent = axis < num_axes ? texture.extents(axis) : 1;
-    // A kernel's arithmetic of coordinates is of 32 bits.
+    // Kernels compute coordinates in 32 bits.
     if (extent < 1 || extent > uint32_t{std::numeric_limits<int>::max()} / 2)
       return absl::InternalError(absl::StrCat("a texture's extent is ", extent));
     made.extents[axis] = static_cast<int>(extent);
-    made.address_modes[axis] = axis < num_axes
-                                   ? static_cast<Texture::AddressMode>(texture.address_modes(axis))
-                                   : Texture::kClamp;
+    made.address_modes[axis] =
+        axis < num_axes ? static_cast<cpucuda::Texture::AddressMode>(texture.address_modes(axis))
+                        : cpucuda::Texture::kClamp;
     if (axis > 0) rows *= extent;
   }
   for (int c = 0; c < 4; ++c) made.border[c] = texture.border_color(c);

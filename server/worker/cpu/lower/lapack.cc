@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-// LAPACK's own interface is Fortran's: everything by address, and the lengths of strings at the
-// end.
+// LAPACK's interface is Fortran's: all arguments by address, and the lengths of strings at the end.
 namespace stride::cpu::lapack {
 namespace {
 
@@ -55,7 +54,7 @@ STRIDE_LAPACK_COMPLEX(z, Complex128, double)
 #undef STRIDE_LAPACK_COMPLEX
 }
 
-// The routine of T among those of the four types.
+// The routine for T among those of the four types.
 template <typename T, typename S, typename D, typename C, typename Z>
 constexpr auto Choose(S s, D d, C c, Z z) {
   if constexpr (std::is_same_v<T, float>) {
@@ -75,7 +74,7 @@ constexpr bool kIsComplex = !std::is_floating_point_v<T>;
 Int Leading(Int rows) { return std::max<Int>(rows, 1); }
 Int Count(int64_t size) { return static_cast<Int>(size); }
 
-// A query's answer is a floating-point number, which may have been rounded down.
+// A query returns a floating-point number, which may have been rounded down.
 template <typename T>
 int64_t Asked(T answer) {
   const double size = std::real(answer);
@@ -162,7 +161,7 @@ WorkSize SvdWork(char vectors, int m, int n) {
   query.work = &answer;
   const int leading_vt = Leading(vectors == 'A' ? n : std::min(m, n));
   Gesdd<T>(vectors, m, n, nullptr, nullptr, nullptr, Leading(m), nullptr, leading_vt, query);
-  // The manual's bounds for what has no query.
+  // The manual's bounds where there is no query.
   const int64_t least = std::min(m, n), most = std::max(m, n);
   int64_t real_work = 0;
   if (kIsComplex<T>) {
@@ -220,7 +219,7 @@ int Geev(char vectors, int n, T* a, T* w, T* right, const Work<T>& work) {
 template <typename T>
 WorkSize EigWork(char vectors, int n) {
   T answer = 0;
-  Real<T> real_answer = 0;  // which a query writes too
+  Real<T> real_answer = 0;  // written by a query too
   Work<T> query{&answer, &real_answer, nullptr, {-1, 0, 0}};
   Geev<T>(vectors, n, nullptr, nullptr, nullptr, query);
   return {Asked(answer), kIsComplex<T> ? 2 * int64_t{n} : 0, 0};

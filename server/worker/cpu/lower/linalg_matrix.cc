@@ -17,7 +17,7 @@ using codegen::RoutineFault;
 using Launch = wire::LinalgLaunch;
 using lapack::Real;
 
-// Items for one call; null data when there is no memory.
+// Memory for one call; data() is null when there is none.
 template <typename T>
 class Items {
  public:
@@ -35,13 +35,13 @@ class Items {
   T* data() const { return reinterpret_cast<T*>(memory_.get()); }
 
  private:
-  static constexpr uint64_t kMostParts = 16;  // of one call, whose bytes add up
+  static constexpr uint64_t kMostParts = 16;  // most Items per call; bounds the sum of their bytes
 
   uint64_t bytes_ = 0;
   ScratchMemory memory_;
 };
 
-// For these parts of one call.
+// The error for these Items of one call.
 template <typename... T>
 absl::Status NoMemory(const Items<T>&... parts) {
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -60,7 +60,7 @@ void CopyIn(const MatrixView& from, T* to) {
     for (int64_t i = 0; i < from.rows; ++i) *to++ = *ElementOf<T>(from, i, j);
 }
 
-// Rows of `to` from columns that are `leading` apart.
+// Copies a column-major matrix with columns `leading` apart to the rows of `to`.
 template <typename T>
 void CopyOut(const T* from, int64_t leading, const MatrixView& to) {
   for (int64_t i = 0; i < to.rows; ++i)
@@ -69,7 +69,7 @@ void CopyOut(const T* from, int64_t leading, const MatrixView& to) {
 
 enum class Triangle { kLower, kUpper };
 
-// The same with zeros in the other triangle.
+// The same, with zeros in the other triangle.
 template <typename T>
 void CopyTriangle(const T* from, int64_t leading, Triangle triangle, const MatrixView& to) {
   for (int64_t i = 0; i < to.rows; ++i) {
@@ -108,7 +108,7 @@ struct WorkMemory {
   lapack::WorkSize size;
 };
 
-// Before LAPACK computes its sizes in 32 bits: squares of `n` times `factor`.
+// LAPACK computes sizes in 32 bits, so check `n` squared times `factor` first.
 absl::Status CheckSquare(int64_t n, int64_t factor) {
   if (n * n < std::numeric_limits<int32_t>::max() / factor) return absl::OkStatus();
   return absl::UnimplementedError(
@@ -147,7 +147,7 @@ class Solver {
   }
 
  private:
-  // A matrix without elements leaves only whole orthogonal bases.
+  // For a matrix without elements only square orthogonal factors have elements.
   absl::Status RunEmpty() {
     for (const MatrixView& output : outputs_) {
       if (output.rows == output.columns) SetIdentity<T>(output);
@@ -175,7 +175,7 @@ class Solver {
     CopyIn(inputs_[0], a.data());
     int info = lapack::Geqrf(p_.m, p_.n, a.data(), tau.data(), work.Get());
     if (absl::Status s = Note(info, RoutineFault::kNotConverged); !s.ok()) return s;
-    // With `full` R has rows of zeros below, which the triangle makes.
+    // With `full` R has rows of zeros at the bottom, which CopyTriangle writes.
     CopyTriangle(a.data(), p_.m, Triangle::kUpper, outputs_[p_.values_only ? 0 : 1]);
     if (p_.values_only) return absl::OkStatus();
     info = lapack::Orgqr(p_.m, columns, std::min(least, columns), a.data(), tau.data(), work.Get());
@@ -198,7 +198,7 @@ class Solver {
     CopyIn(inputs_[0], a.data());
     const int info = lapack::Gesdd(vectors, p_.m, p_.n, a.data(), s.data(), u.data(), p_.m,
                                    vt.data(), std::max(rows, 1), work.Get());
-    // -4 is its word for NaN.
+    // Gesdd returns -4 for NaN.
     absl::Status status = Note(info == -4 ? 1 : info, RoutineFault::kNotConverged);
     if (!status.ok()) return status;
     CopyOut(s.data(), least, outputs_[p_.values_only ? 0 : 1]);
@@ -235,7 +235,7 @@ class Solver {
     if (absl::Status s = work.Check(); !s.ok()) return s;
     if (!a.ok() || !w.ok() || !right.ok()) return NoMemory(a, w, right);
     CopyIn(inputs_[0], a.data());
-    // It may go on for ever about what is not finite.
+    // Geev may not terminate for values that are not finite.
     const bool finite = std::all_of(a.data(), a.data() + int64_t{p_.n} * p_.n, [](const T& x) {
       return std::isfinite(std::real(x)) && std::isfinite(std::imag(x));
     });
@@ -247,7 +247,7 @@ class Solver {
       if (!p_.values_only) CopyOut(right.data(), p_.n, outputs_[1]);
       return absl::OkStatus();
     }
-    // Of a real matrix they are real, or pairs of conjugates.
+    // A real matrix has real eigenvalues and conjugate pairs.
     for (int j = 0; j < p_.n; ++j) {
       const Real<T> imaginary = std::real(w.data()[p_.n + j]);
       *ElementOf<Complex>(outputs_[0], j, 0) = Complex(std::real(w.data()[j]), imaginary);
@@ -292,7 +292,7 @@ class Solver {
     Items<int32_t> pivots(least);
     if (!a.ok() || !pivots.ok()) return NoMemory(a, pivots);
     CopyIn(inputs_[0], a.data());
-    // Above 0: a zero on the diagonal, which is what the factors of a singular matrix have.
+    // Above 0: a zero on U's diagonal, which is valid for a singular matrix.
     const int info = lapack::Getrf(p_.m, p_.n, a.data(), pivots.data());
     if (info < 0) return Note(info, RoutineFault::kSingular);
     CopyOut(a.data(), p_.m, outputs_[0]);
@@ -300,7 +300,7 @@ class Solver {
     return absl::OkStatus();
   }
 
-  // The arrays of a matrix at fault are void, so that what comes after does no harm.
+  // The outputs of a matrix at fault are undefined, so computation may continue.
   absl::Status Note(int info, RoutineFault::Kind kind) {
     if (info < 0) return absl::InternalError("LAPACK refused an argument");
     if (info > 0 && finding_.kind == RoutineFault::kNone) finding_ = {kind, info};

@@ -9,7 +9,7 @@
 
 namespace stride::cpu {
 
-// A decomposition or a linear system, as wire::LinalgLaunch has it, of one matrix.
+// A decomposition or a linear system of one matrix, from wire::LinalgLaunch.
 struct LinalgProblem {
   wire::LinalgLaunch::Function function = wire::LinalgLaunch::FUNCTION_UNSPECIFIED;
   int m = 0, n = 0, k = 0;
@@ -17,14 +17,15 @@ struct LinalgProblem {
   DType dtype = DType::kFloat64;
 };
 
-// What is found wrong with the data of one matrix; kNone: nothing.
+// Fault of one matrix's data; kNone: no fault.
 struct LinalgFinding {
   codegen::RoutineFault::Kind kind = codegen::RoutineFault::kNone;
   int info = 0;
 };
 
-// By LAPACK, with copies in its order. Vectors are matrices of one column. RESOURCE_EXHAUSTED when
-// there is no memory for the copies, UNIMPLEMENTED when the library's 32-bit counts do not suffice.
+// Computes with LAPACK on copies in its order. Vectors are matrices of one column.
+// RESOURCE_EXHAUSTED when there is no memory for the copies, UNIMPLEMENTED when the library's
+// 32-bit counts overflow.
 absl::Status ComputeLinalg(const LinalgProblem& problem, absl::Span<const MatrixView> inputs,
                            absl::Span<const MatrixView> outputs, LinalgFinding* finding);
 

@@ -9,11 +9,11 @@ namespace stride::cpu {
 absl::StatusOr<std::shared_ptr<const LoadedModule>> LoadedModule::Load(
     int fd, const wire::ModuleDescription& description) {
   std::shared_ptr<LoadedModule> loaded(new LoadedModule());
-  auto module = Module::Load(fd);
+  auto module = cpucuda::Module::Load(fd);
   if (!module.ok()) return module.status();
   loaded->module_ = *std::move(module);
   for (const wire::KernelDescription& kernel : description.kernels()) {
-    KernelEntry entry;
+    cpucuda::KernelEntry entry;
     entry.name = kernel.entry();
     entry.function = loaded->module_->Symbol(kernel.symbol());
     entry.static_shared_bytes = kernel.static_shared_bytes();

@@ -5,7 +5,7 @@
 namespace stride::cpu {
 namespace {
 
-// One thread moves this much before a second one pays.
+// Bytes below which a second thread does not pay.
 constexpr int64_t kLeastBytes = 1 << 20;
 
 }  // namespace
@@ -31,7 +31,8 @@ absl::StatusOr<Work> LowerCopyBytes(const LoweringContext& context, const wire::
   if (!to.ok()) return to.status();
   int64_t size = static_cast<int64_t>(copy.size());
   return Work{[pool = context.pool, from = from->address, to = to->address, size] {
-                // Ranges that overlap are moved as one: pieces would overwrite each other's source.
+                // Overlapping ranges are moved by one call: pieces would overwrite each other's
+                // source.
                 bool overlap = from < to + size && to < from + size;
                 int64_t grain = overlap ? size : GrainFor(size, kLeastBytes, pool->num_threads());
                 pool->ParallelFor(size, grain, [=](int64_t begin, int64_t end, int) {

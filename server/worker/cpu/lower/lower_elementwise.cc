@@ -10,7 +10,7 @@
 namespace stride::cpu {
 namespace {
 
-// Below some 10 us of work, waking a second thread costs more than it brings.
+// Below about 10 us of work, waking a second thread costs more than it gains.
 constexpr int64_t kLeastElements = 16 << 10;
 
 absl::Status CheckLimits(const wire::ElementwiseLaunch& launch) {
@@ -23,12 +23,12 @@ absl::Status CheckLimits(const wire::ElementwiseLaunch& launch) {
 
 }  // namespace
 
-absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t count,
+absl::Status RunByBlocks(cpucuda::ThreadPool& pool, const BlockProgram& program, int64_t count,
                          const std::vector<uint64_t>& addresses) {
   std::atomic<bool> no_memory{false};
   pool.ParallelFor(count, GrainFor(count, kLeastElements, pool.num_threads()),
                    [&](int64_t begin, int64_t end, int) {
-                     // One line more: a program without slots needs none.
+                     // One byte more, since a program without slots needs none.
                      ScratchMemory scratch = AllocateScratch(program.scratch_bytes() + 1);
                      if (scratch) {
                        program.Run(addresses, begin, end, scratch.get());

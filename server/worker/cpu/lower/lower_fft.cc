@@ -12,8 +12,7 @@ namespace {
 
 using Kind = wire::FftLaunch;
 
-// Lines that are taken together, since neighbours of an element that is far from the next of its
-// line share its cache line.
+// Lines that are transformed together: along a strided axis, neighbouring lines share cache lines.
 constexpr int64_t kLinesPerBlock = kFftLines;
 
 // An array between two passes.
@@ -29,7 +28,7 @@ struct PassWork {
   Strided from, to;
   bool inverse = false;
   double scale = 1;
-  std::vector<int64_t> line_extents;  // of the other axes
+  std::vector<int64_t> line_extents;  // extents of the other axes
   int64_t num_lines = 1;
 
   // Byte offsets of a line's first elements.
@@ -50,7 +49,7 @@ Complex<T> Conjugate(Complex<T> a) {
   return {a.re, -a.im};
 }
 
-// The lines of one pass: brought together, transformed, put where they belong.
+// Transforms the lines of one pass: gather, transform, scatter.
 template <typename T>
 class LineTransform {
  public:
@@ -119,7 +118,7 @@ class LineTransform {
     return *reinterpret_cast<T*>(work_.to.data + offset + j * to_stride());
   }
 
-  // The inverse transform is the forward one between conjugates.
+  // The inverse transform is the forward one of conjugates, conjugated.
   void Load(const int64_t* from, int64_t count, Complex<T>* const* lines) const {
     const int64_t given = std::min(n_, work_.input_length);
     for (int64_t j = 0; j < given; ++j) {
@@ -139,8 +138,8 @@ class LineTransform {
     }
   }
 
-  // Of even length two neighbours make one complex number: half as long a transform, from which
-  // those of the even and the odd elements come apart.
+  // For even length, pairs of neighbours form complex numbers. Their transform has half the length,
+  // and the transforms of even and odd elements are separated from it.
   void LoadReal(int64_t from, Complex<T>* line) const {
     if (!is_halved_) {
       for (int64_t j = 0; j < n_; ++j) line[j] = {RealIn(from, j), 0};
@@ -174,14 +173,14 @@ class LineTransform {
     store(half, line[0], line[0]);
   }
 
-  // What is not given is zero, and what a real transform cannot have is left out: the imaginary
-  // parts at both ends.
+  // Missing elements are zero. A real transform has no imaginary parts at both ends, so they are
+  // dropped.
   Complex<T> HalfIn(int64_t from, int64_t k) const {
     Complex<T> element = k < work_.input_length ? In(from, k) : Complex<T>();
     if (k == 0 || 2 * k == n_) element.im = 0;
     return element;
   }
-  // Conjugates, for a forward transform.
+  // Loads conjugates, for a forward transform.
   void LoadHalf(int64_t from, Complex<T>* line) const {
     const int64_t half = n_ / 2;
     if (!is_halved_) {
@@ -226,7 +225,7 @@ absl::Status NoMemory() {
 }
 
 template <typename T>
-absl::Status RunPass(const PassWork& work, ThreadPool& pool, FftPlanCache& cache) {
+absl::Status RunPass(const PassWork& work, cpucuda::ThreadPool& pool, FftPlanCache& cache) {
   std::unique_ptr<LineTransform<T>> lines;
   try {
     lines = std::make_unique<LineTransform<T>>(work, cache);
@@ -266,7 +265,7 @@ std::vector<int64_t> ContiguousStrides(const std::vector<int64_t>& extents, int6
   return strides;
 }
 
-absl::Status Run(const Transform& transform, ThreadPool& pool, FftPlanCache& cache) {
+absl::Status Run(const Transform& transform, cpucuda::ThreadPool& pool, FftPlanCache& cache) {
   const codegen::FftShape& shape = transform.shape;
   const int64_t item = ItemSize(shape.complex_dtype);
   const bool single = shape.complex_dtype == DType::kComplex64;
@@ -277,7 +276,7 @@ absl::Status Run(const Transform& transform, ThreadPool& pool, FftPlanCache& cac
     const codegen::FftShape::Pass& pass = shape.passes[i];
     PassWork work{&pass, extents[pass.axis], current};
     const bool is_last = i + 1 == shape.passes.size();
-    // Once an array has its last shape and type it stays where it is to end; a line is read whole
+    // Once an array has its final shape and type, it is transformed in place; a line is read whole
     // before it is written.
     const bool in_output =
         shape.output_dtype == shape.complex_dtype && pass.extents == shape.output_extents();

@@ -8,7 +8,7 @@
 namespace stride::cpu {
 namespace {
 
-// A client that is ahead of the device has many calls under way, each with places of its own.
+// A client ahead of the device has many calls in flight, each with operands elsewhere in memory.
 constexpr size_t kMaxKept = 128, kMaxKeptSteps = 16 << 10;
 
 bool Same(const std::vector<ops::Location>& slots, const wire::GraphLaunch& launch) {

@@ -12,7 +12,8 @@
 
 namespace stride::cpu {
 
-// What a replay of a graph runs, one after another. Run on the compute thread, any number of times.
+// The steps of one replay, run one after another on the compute thread. May be run any number of
+// times.
 struct GraphWork {
   struct Step {
     std::string label;
@@ -21,15 +22,15 @@ struct GraphWork {
   std::vector<Step> steps;
 };
 
-// A graph that the daemon has brought, and what it was lowered to for the places where it ran
-// lately: a client that calls a program again and again uses few. The command loop's thread alone.
+// A graph sent by the daemon, with a cache of its lowered work by operand addresses: a client that
+// repeats a program uses few. Used by the command loop's thread alone.
 class LoadedGraph {
  public:
   explicit LoadedGraph(wire::Graph graph) : graph_(std::move(graph)) {}
 
   absl::StatusOr<std::shared_ptr<const GraphWork>> Lower(const LoweringContext& context,
                                                          const wire::GraphLaunch& launch);
-  // What it keeps holds on to arenas and modules: to be called when one of them goes.
+  // Clears the cache, which pins arenas and modules. Call when one of them is unloaded.
   void Forget() { kept_.clear(); }
 
  private:
@@ -40,10 +41,10 @@ class LoadedGraph {
     std::shared_ptr<const GraphWork> work;
   };
   const wire::Graph graph_;
-  std::list<Kept> kept_;  // the last used first
+  std::list<Kept> kept_;  // most recently used first
 };
 
-// The error of a step of a graph, as a client is to read it.
+// The client's error for a failed step of a graph.
 absl::Status OfStep(const absl::Status& status, const std::string& label, size_t index);
 
 }  // namespace stride::cpu

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cpu/kernel/launch.h"
+#include "cpucuda/cpucuda.h"
 #include "server/worker/cpu/lower/kernel_texture.h"
 #include "server/worker/cpu/lower/lowering.h"
 #include "server/worker/cpu/lower/scratch.h"
@@ -26,7 +26,7 @@ absl::StatusOr<uint64_t> ParameterBytes(const wire::KernelDescription& kernel) {
       absl::StrCat("the kernel's parameters are too large, in bytes: ", bytes));
 }
 
-// Puts one argument where the kernel expects it. Pointers become places.
+// Stores one argument at the kernel's offset. Pointers become Places.
 absl::Status PutArgument(const LoweringContext& context, const wire::Parameter& parameter,
                          const wire::KernelArgument& argument, std::byte* to, Place* place) {
   if (argument.has_array()) {
@@ -49,7 +49,7 @@ absl::Status PutArgument(const LoweringContext& context, const wire::Parameter& 
   return absl::OkStatus();
 }
 
-// The pointers within a struct, put at `to`.
+// Stores the pointers within a struct at `to`.
 absl::Status PutPointers(const LoweringContext& context,
                          const wire::KernelArgument::Aggregate& aggregate, std::byte* to,
                          std::vector<Place>* kept) {
@@ -66,9 +66,9 @@ absl::Status PutPointers(const LoweringContext& context,
   return absl::OkStatus();
 }
 
-// A launch's textures, what it sets its module's variables to, and what the bytes lie in.
+// Textures of a launch, values for its module's variables, and the memory of these bytes.
 struct LaunchValues {
-  std::vector<std::unique_ptr<const Texture>> textures;
+  std::vector<std::unique_ptr<const cpucuda::Texture>> textures;
   std::vector<ModuleGlobals::Value> values;
   std::vector<Place> places;
   std::vector<std::unique_ptr<const std::string>> texts;
@@ -84,7 +84,7 @@ absl::Status PutTexture(const LoweringContext& context, const wire::Parameter& p
   kept->places.emplace_back();
   auto made = MakeTexture(*context.arenas, texture, &kept->places.back());
   if (!made.ok()) return made.status();
-  kept->textures.push_back(std::make_unique<const Texture>(*made));
+  kept->textures.push_back(std::make_unique<const cpucuda::Texture>(*made));
   const uint64_t handle = reinterpret_cast<uint64_t>(kept->textures.back().get());
   std::memcpy(to, &handle, sizeof(handle));
   return absl::OkStatus();
@@ -116,14 +116,16 @@ absl::Status TakeGlobal(const LoweringContext& context, ModuleGlobals& globals,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Dim3> ReadDim3(const google::protobuf::RepeatedField<uint32_t>& values) {
+absl::StatusOr<cpucuda::Dim3> ReadDim3(const google::protobuf::RepeatedField<uint32_t>& values) {
   if (values.size() != 3) return absl::InternalError("a grid or block has not three extents");
-  return Dim3{values[0], values[1], values[2]};
+  return cpucuda::Dim3{values[0], values[1], values[2]};
 }
 
-absl::Status RunKernel(ThreadPool& pool, const KernelEntry& entry, const LaunchConfig& config,
-                       const void* parameters, PrintedText* printed) {
-  absl::Status status = Launch(pool, entry, config, parameters, /*cancel=*/nullptr, printed);
+absl::Status RunKernel(cpucuda::ThreadPool& pool, const cpucuda::KernelEntry& entry,
+                       const cpucuda::LaunchConfig& config, const void* parameters,
+                       PrintedText* printed) {
+  absl::Status status =
+      cpucuda::Launch(pool, entry, config, parameters, /*cancel=*/nullptr, printed);
   // The launcher's word for an assert or a trap; to a client that is a fault of the kernel.
   if (absl::IsAborted(status)) return absl::FailedPreconditionError(status.message());
   return status;
@@ -138,7 +140,7 @@ absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::Ker
   if (kernel == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("the module has no kernel ", launch.entry()));
   }
-  LaunchConfig config;
+  cpucuda::LaunchConfig config;
   auto grid = ReadDim3(launch.grid());
   if (!grid.ok()) return grid.status();
   auto block = ReadDim3(launch.block());
@@ -147,7 +149,7 @@ absl::StatusOr<Work> LowerKernel(const LoweringContext& context, const wire::Ker
   config.block = *block;
   config.dynamic_shared_bytes = launch.dynamic_shared_bytes();
   config.cooperative = launch.cooperative();
-  if (absl::Status s = CheckLaunch(kernel->entry, config); !s.ok()) return s;
+  if (absl::Status s = cpucuda::CheckLaunch(kernel->entry, config); !s.ok()) return s;
 
   int num_parameters = kernel->description.parameters_size();
   if (launch.arguments_size() != num_parameters) {

@@ -9,8 +9,8 @@
 namespace stride::cpu {
 namespace {
 
-// Matrices of fewer elements than this gain nothing from a second thread inside: give each thread
-// its own.
+// Matrices with fewer elements gain nothing from several threads each: give each thread its own
+// matrices.
 constexpr double kSmallMatrix = 128 * 128;
 
 // The matrices of an operand: that of batch 0, and the byte strides of the batch axes.
@@ -35,7 +35,7 @@ MatrixView At(const Stack& stack, const std::vector<int64_t>& extents, int64_t i
   return matrix;
 }
 
-// What the matrices of a batch come to, noted by any thread.
+// Result of a batch, updated by any thread.
 class Outcome {
  public:
   void Add(int64_t index, const absl::Status& status, const LinalgFinding& finding) {
@@ -68,7 +68,7 @@ void ComputeOne(const Batch& batch, int64_t index, Outcome* outcome) {
   outcome->Add(index, status, finding);
 }
 
-absl::Status Run(const Batch& batch, ThreadPool& pool) {
+absl::Status Run(const Batch& batch, cpucuda::ThreadPool& pool) {
   Outcome outcome;
   const double elements = 1.0 * batch.problem.m * batch.problem.n;
   if (batch.count > 1 && elements < kSmallMatrix) {

@@ -11,15 +11,15 @@
 namespace stride::cpu {
 namespace {
 
-// Products of fewer multiplications than this gain nothing from a second thread inside: give each
-// thread its own batches.
+// Products with fewer multiplications gain nothing from several threads each: give each thread its
+// own batches.
 constexpr double kSmallProduct = 1 << 21;
 
-// Elements of a vector that one thread computes at a time: a page of float32, so that it reads the
-// matrix's rows in pieces that the processor reads ahead.
+// Elements of a vector that one thread computes at a time: a page of float32, so that rows of the
+// matrix are read in pieces that the processor prefetches.
 constexpr int64_t kStrip = 1024;
 
-// Multiplications of one part of a long sum that makes a short vector, or a number.
+// Multiplications per part of a long sum whose result is a short vector or a number.
 constexpr int64_t kPart = 1 << 17;
 
 struct Batches {
@@ -27,12 +27,12 @@ struct Batches {
   int64_t count = 1;
 };
 
-// The matrices of every batch.
+// The matrices of all batches.
 struct Product {
   DType dtype;
   Batches batches;
-  MatrixView left, right, output;                                    // of batch 0
-  std::vector<int64_t> left_strides, right_strides, output_strides;  // batch axes
+  MatrixView left, right, output;                                    // matrices of batch 0
+  std::vector<int64_t> left_strides, right_strides, output_strides;  // bytes per batch axis
 };
 
 MatrixView OfBatch(MatrixView matrix, const Batches& batches, const std::vector<int64_t>& strides,
@@ -44,7 +44,7 @@ MatrixView OfBatch(MatrixView matrix, const Batches& batches, const std::vector<
   return matrix;
 }
 
-absl::Status MultiplyBatch(const Product& product, ThreadPool* pool, int64_t index) {
+absl::Status MultiplyBatch(const Product& product, cpucuda::ThreadPool* pool, int64_t index) {
   MatrixView left = OfBatch(product.left, product.batches, product.left_strides, index);
   MatrixView right = OfBatch(product.right, product.batches, product.right_strides, index);
   MatrixView output = OfBatch(product.output, product.batches, product.output_strides, index);
@@ -54,7 +54,7 @@ absl::Status MultiplyBatch(const Product& product, ThreadPool* pool, int64_t ind
   return MultiplyByBlas(product.dtype, left, right, output);
 }
 
-absl::Status RunSmallBatches(const Product& product, ThreadPool& pool) {
+absl::Status RunSmallBatches(const Product& product, cpucuda::ThreadPool& pool) {
   SetBlasThreads(1);
   std::atomic<bool> no_memory{false};
   pool.ParallelFor(product.batches.count, product.batches.count / (pool.num_threads() * 4) + 1,
@@ -73,7 +73,7 @@ bool IsVector(const Product& product) {
 
 // A strip of the vector is a product of its own: so many threads as there are, not as many as the
 // library would start, and the same result with any number of them.
-absl::Status RunStrips(const Product& product, ThreadPool& pool) {
+absl::Status RunStrips(const Product& product, cpucuda::ThreadPool& pool) {
   SetBlasThreads(1);
   const bool along_row = product.output.rows == 1;
   const int64_t length = along_row ? product.output.columns : product.output.rows;
@@ -94,7 +94,7 @@ absl::Status RunStrips(const Product& product, ThreadPool& pool) {
   return no_memory ? absl::ResourceExhaustedError("no memory to copy a matrix") : absl::OkStatus();
 }
 
-// `count` vectors one after another, added to the first of them: pairs, then pairs of those.
+// Adds `count` consecutive vectors to the first: pairs, then pairs of pairs.
 template <typename T>
 void AddPairwise(T* vectors, int64_t count, int64_t length) {
   for (int64_t step = 1; step < count; step *= 2) {
@@ -115,9 +115,10 @@ void Store(const T* values, const MatrixView& output) {
   }
 }
 
-// Parts of what is summed, each a product of its own; likewise the same with any number of threads.
+// Computes parts of the sum, each as one product. The result does not depend on the number of
+// threads.
 template <typename T>
-absl::Status RunParts(const Product& product, ThreadPool& pool, int64_t part) {
+absl::Status RunParts(const Product& product, cpucuda::ThreadPool& pool, int64_t part) {
   SetBlasThreads(1);
   const MatrixView& output = product.output;
   const int64_t length = output.rows * output.columns, inner = product.left.columns;
@@ -141,8 +142,8 @@ absl::Status RunParts(const Product& product, ThreadPool& pool, int64_t part) {
   return absl::OkStatus();
 }
 
-// A vector with work for several threads; its elements alone tell how it is cut.
-absl::Status RunVector(const Product& product, ThreadPool& pool) {
+// Multiplies by a vector with several threads; the division of work depends only on the shape.
+absl::Status RunVector(const Product& product, cpucuda::ThreadPool& pool) {
   const int64_t length = std::max(product.output.rows, product.output.columns);
   if (length > kStrip) return RunStrips(product, pool);
   const int64_t part = kPart / length;
@@ -150,7 +151,7 @@ absl::Status RunVector(const Product& product, ThreadPool& pool) {
                                           : RunParts<double>(product, pool, part);
 }
 
-absl::Status Run(const Product& product, ThreadPool& pool) {
+absl::Status Run(const Product& product, cpucuda::ThreadPool& pool) {
   double multiplications =
       1.0 * product.output.rows * product.output.columns * product.left.columns;
   if (product.batches.count > 1 && multiplications < kSmallProduct)
@@ -173,7 +174,7 @@ std::vector<int64_t> BatchStrides(const wire::Operand& operand) {
   return {operand.strides().begin(), operand.strides().end() - 2};
 }
 
-// The place of a matrix operand; nothing of it is touched when it has no elements.
+// Location of a matrix operand; not accessed when it has no elements.
 absl::StatusOr<Place> FindMatrix(const LoweringContext& context, const wire::Operand& operand,
                                  const Batches& batches, int64_t rows, int64_t columns) {
   std::vector<int64_t> extents = batches.extents;
@@ -187,7 +188,7 @@ absl::StatusOr<Place> FindMatrix(const LoweringContext& context, const wire::Ope
 }
 
 absl::StatusOr<Work> LowerByBlas(const wire::MatmulLaunch& launch, const Batches& batches,
-                                 ThreadPool* pool, std::vector<Place> places) {
+                                 cpucuda::ThreadPool* pool, std::vector<Place> places) {
   std::optional<DType> dtype = DTypeFromNumber(launch.output().dtype());
   bool same = launch.left().dtype() == launch.output().dtype() &&
               launch.right().dtype() == launch.output().dtype();

@@ -9,7 +9,7 @@
 namespace stride::cpu {
 namespace {
 
-// Some 10 us of work: below that, waking a second thread costs more than it brings.
+// About 10 us of work: below that, waking a second thread costs more than it gains.
 constexpr int64_t kLeastReduced = 128 << 10;
 
 int64_t CountElements(const wire::ReduceLaunch& launch) {
@@ -20,7 +20,7 @@ int64_t CountElements(const wire::ReduceLaunch& launch) {
   return count;
 }
 
-// An item may be one result of a long reduction: threads take them as they come.
+// An item may be one result of a long reduction: threads take items dynamically.
 int64_t ReduceGrain(const wire::ReduceLaunch& launch, int64_t num_items, int num_threads) {
   const int64_t elements = std::max<int64_t>(CountElements(launch), 1);
   const int64_t least = (num_items * kLeastReduced + elements - 1) / elements;
@@ -42,7 +42,7 @@ ReduceLoops FindReduceLoops(const LoadedModule& module) {
   return {module.FindLoop(codegen::kReduceEntry), module.FindLoop(codegen::kReduceFinishEntry)};
 }
 
-absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
+absl::Status RunReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
                        const codegen::ReduceShape& shape, const wire::ReduceLaunch& launch,
                        const std::vector<uint64_t>& addresses) {
   ScratchMemory scratch;
@@ -60,8 +60,8 @@ absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
   return absl::OkStatus();
 }
 
-void FinishReduce(ThreadPool& pool, const ReduceLoops& loops, const codegen::ReduceShape& shape,
-                  const codegen::LaunchBlock& block) {
+void FinishReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
+                  const codegen::ReduceShape& shape, const codegen::LaunchBlock& block) {
   if (!shape.two_passes) return;
   pool.ParallelFor(
       shape.kept_count, GrainFor(shape.kept_count, 4096, pool.num_threads()),
@@ -80,7 +80,7 @@ absl::StatusOr<Work> LowerReduce(const LoweringContext& context, const wire::Red
 
   ReduceOperands operands{.num_elements = *all, .num_results = *kept};
   for (const wire::Operand& input : launch.inputs()) {
-    // With nothing to reduce there are no elements to check; only the start is used, and not read.
+    // Without elements to reduce there are none to check; the start is passed on, but not read.
     auto place = *all > 0 ? context.arenas->Elements(input, extents)
                           : context.arenas->Bytes(input.arena(), input.offset(), 0);
     if (!place.ok()) return place.status();

@@ -40,8 +40,8 @@ absl::Status NoMemory() {
 }
 
 // Values of columns lie side by side: all of them, then their reduction.
-absl::Status RunColumns(ThreadPool& pool, const Steps& steps, std::vector<uint64_t> addresses,
-                        uint64_t results) {
+absl::Status RunColumns(cpucuda::ThreadPool& pool, const Steps& steps,
+                        std::vector<uint64_t> addresses, uint64_t results) {
   ScratchMemory memory = AllocateScratch(steps.value_bytes() + 1);
   if (!memory) return NoMemory();
   const auto values = reinterpret_cast<uint64_t>(memory.get());
@@ -54,7 +54,7 @@ absl::Status RunColumns(ThreadPool& pool, const Steps& steps, std::vector<uint64
 }
 
 // Rows: each thread makes the values of some items, which the cache holds, and combines them.
-absl::Status RunRows(ThreadPool& pool, const Steps& steps, std::vector<uint64_t> addresses,
+absl::Status RunRows(cpucuda::ThreadPool& pool, const Steps& steps, std::vector<uint64_t> addresses,
                      uint64_t results) {
   constexpr int64_t kAtOnce = codegen::kCpuChunk;
   const codegen::ReduceShape& shape = steps.shape;
@@ -97,7 +97,8 @@ absl::Status RunRows(ThreadPool& pool, const Steps& steps, std::vector<uint64_t>
 }
 
 // `addresses`: of the inputs, then the output.
-absl::Status Run(ThreadPool& pool, const Steps& steps, const std::vector<uint64_t>& addresses) {
+absl::Status Run(cpucuda::ThreadPool& pool, const Steps& steps,
+                 const std::vector<uint64_t>& addresses) {
   ScratchMemory memory = AllocateScratch(steps.result_bytes + 1);
   if (!memory) return NoMemory();
   const auto results = reinterpret_cast<uint64_t>(memory.get());

@@ -12,8 +12,8 @@ constexpr int64_t kLeastItems = 4096;
 
 int64_t Grain(const wire::RoutineLaunch& launch, const codegen::RoutinePass& pass,
               int num_threads) {
-  // Merged groups and rows are long; single elements are short. Threads take the items as they
-  // come, and what is short is taken by many at once.
+  // Merged groups and rows are long; single elements are short. Threads take items dynamically, and
+  // short items in large pieces.
   const bool many = pass.items >= kLeastItems;
   const auto kind = codegen::RoutinePhases(launch.routine(), {})[pass.phase];
   if (kind == codegen::PhaseKind::kBlock || !many)
@@ -25,10 +25,10 @@ struct Routine {
   wire::RoutineLaunch launch;
   codegen::RoutineShape shape;
   std::vector<uint64_t> addresses;
-  std::vector<LoadedModule::Loop> loops;  // of the passes
+  std::vector<LoadedModule::Loop> loops;  // one per pass
 };
 
-absl::Status Run(ThreadPool& pool, const Routine& routine) {
+absl::Status Run(cpucuda::ThreadPool& pool, const Routine& routine) {
   ScratchMemory scratch;
   if (routine.shape.scratch_bytes > 0) {
     scratch = AllocateScratch(routine.shape.scratch_bytes);

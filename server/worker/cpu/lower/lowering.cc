@@ -54,7 +54,7 @@ absl::StatusOr<int64_t> NumElements(absl::Span<const int64_t> extents) {
 }
 
 int64_t GrainFor(int64_t count, int64_t least, int num_threads) {
-  // Four pieces a thread even out what the machine's other work takes.
+  // Four pieces per thread compensate for other work on the machine.
   int64_t grain = std::max(least, count / (int64_t{num_threads} * 4) + 1);
   return (grain + 63) / 64 * 64;  // whole vectors
 }

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "cpucuda/cpucuda.h"
 #include "server/base/printed_text.h"
 #include "server/wire/plan.pb.h"
-#include "server/worker/cpu/kernel/thread_pool.h"
 #include "server/worker/cpu/lower/arena_table.h"
 #include "server/worker/cpu/lower/loaded_module.h"
 #include "server/worker/cpu/lower/work.h"
@@ -16,19 +16,19 @@ namespace stride::cpu {
 class FftPlanCache;
 using ModuleTable = std::map<uint64_t, std::shared_ptr<const LoadedModule>>;
 
-// What lowering looks things up in. Work keeps hold of what it needs but for the pool and the
-// kept plans, which live as long as the device.
+// Inputs of lowering. Work pins all that it needs, except the pool and the cached plans, which live
+// as long as the device.
 struct LoweringContext {
   const ArenaTable* arenas;
   const ModuleTable* modules;
-  ThreadPool* pool;
-  FftPlanCache* fft_plans;  // of the compute thread
+  cpucuda::ThreadPool* pool;
+  FftPlanCache* fft_plans;  // used by the compute thread
   const ArenaTable* peers;  // other devices': for the inputs of elementwise launches
-  PrintedText* printed;     // of the compute thread: the task's text, which work appends to
+  PrintedText* printed;     // the task's text; used by work on the compute thread
 };
 
-// From a task to work. On the command loop's thread; touches no array. One function a kind of task,
-// each in its own file; a graph's work consists of others' (lower_graph.h).
+// Lowers a task to work. On the command loop's thread; accesses no array. One function per kind of
+// task, each in its own file; a graph's work consists of other kinds (lower_graph.h).
 absl::StatusOr<Work> Lower(const LoweringContext& context, const wire::Task& task);
 
 absl::StatusOr<Work> LowerElementwise(const LoweringContext& context,
@@ -47,11 +47,12 @@ absl::StatusOr<Work> LowerCopyBytes(const LoweringContext& context, const wire::
 
 absl::StatusOr<std::shared_ptr<const LoadedModule>> FindModule(const LoweringContext& context,
                                                                uint64_t module);
-// Elements of the loop; an error when an extent is negative or the product does not fit.
+// Number of elements of the loop. Error when an extent is negative or the product overflows.
 absl::StatusOr<int64_t> NumElements(absl::Span<const int64_t> extents);
-// Splits [0, count) so that no piece is shorter than `least` items and threads end together.
+// Piece size for splitting [0, count): at least `least` items, and small enough to balance the
+// threads.
 int64_t GrainFor(int64_t count, int64_t least, int num_threads);
-// Work that has nothing to do.
+// Work that does nothing.
 Work NoWork();
 
 }  // namespace stride::cpu

@@ -5,8 +5,7 @@
 
 namespace stride::cpu {
 
-// A matrix as strides describe it: element (i, j) is at data + i * row_stride + j * column_stride,
-// in bytes.
+// A matrix with strides: element (i, j) is at data + i * row_stride + j * column_stride, in bytes.
 struct MatrixView {
   std::byte* data = nullptr;
   int64_t rows = 0;

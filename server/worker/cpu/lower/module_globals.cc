@@ -8,7 +8,7 @@
 namespace stride::cpu {
 
 absl::StatusOr<ModuleGlobals> ModuleGlobals::Find(
-    const Module& module,
+    const cpucuda::Module& module,
     const google::protobuf::RepeatedPtrField<wire::GlobalDescription>& descriptions) {
   ModuleGlobals found;
   for (const wire::GlobalDescription& description : descriptions) {

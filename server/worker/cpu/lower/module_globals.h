@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cpucuda/cpucuda.h"
 #include "server/wire/worker.pb.h"
-#include "server/worker/cpu/kernel/module.h"
 
 namespace stride::cpu {
 
@@ -18,25 +18,25 @@ class ModuleGlobals {
   struct Global {
     wire::GlobalDescription description;
     std::byte* address = nullptr;
-    std::string initial;   // of constants: what the source initializes them to
-    bool changed = false;  // by a launch; constants only
+    std::string initial;   // the source's initial value; constants only
+    bool changed = false;  // set by a launch; constants only
   };
 
-  // `module` must outlive this. INTERNAL when it lacks one.
+  // `module` must outlive the result. INTERNAL when it lacks a variable.
   static absl::StatusOr<ModuleGlobals> Find(
-      const Module& module,
+      const cpucuda::Module& module,
       const google::protobuf::RepeatedPtrField<wire::GlobalDescription>& descriptions);
 
-  // By the name that compilation was asked for; nullptr when there is none.
+  // By the name in the compilation request; nullptr when there is none.
   Global* FindGlobal(const std::string& name);
   const std::vector<Global>& all() const { return globals_; }
 
-  // Before a launch: constants begin as the source has them, then these values are set. On the
-  // thread that runs launches.
+  // Call before a launch: restores constants to their initial values, then sets these values. On
+  // the thread that runs launches.
   struct Value {
     Global* global = nullptr;
     const std::byte* bytes = nullptr;
-    uint64_t size = 0;  // at most the variable's
+    uint64_t size = 0;  // at most the variable's size
   };
   void Set(absl::Span<const Value> values);
 

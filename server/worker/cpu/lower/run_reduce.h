@@ -9,7 +9,7 @@
 #include "server/worker/cpu/lower/block_program.h"
 #include "server/worker/cpu/lower/lowering.h"
 
-// The common parts of a reduction's two ways, fused and by blocks.
+// Common parts of fused reductions and reductions by blocks.
 namespace stride::cpu {
 
 struct ReduceLoops {
@@ -24,20 +24,20 @@ ReduceLoops FindReduceLoops(const LoadedModule& module);
 
 // `addresses`: of the inputs, then the output. RESOURCE_EXHAUSTED when there is no memory for
 // partial results.
-absl::Status RunReduce(ThreadPool& pool, const ReduceLoops& loops,
+absl::Status RunReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
                        const codegen::ReduceShape& shape, const wire::ReduceLaunch& launch,
                        const std::vector<uint64_t>& addresses);
 
 // Combines partial results, where there are some. `block`: that of any part of the reduction.
-void FinishReduce(ThreadPool& pool, const ReduceLoops& loops, const codegen::ReduceShape& shape,
-                  const codegen::LaunchBlock& block);
+void FinishReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
+                  const codegen::ReduceShape& shape, const codegen::LaunchBlock& block);
 
 // Elements [0, count) of the program, by all threads. RESOURCE_EXHAUSTED when there is no memory
 // for its blocks.
-absl::Status RunByBlocks(ThreadPool& pool, const BlockProgram& program, int64_t count,
+absl::Status RunByBlocks(cpucuda::ThreadPool& pool, const BlockProgram& program, int64_t count,
                          const std::vector<uint64_t>& addresses);
 
-// Where a reduction's operands lie, checked: inputs, then the output.
+// Checked locations of a reduction's operands: inputs, then the output.
 struct ReduceOperands {
   std::vector<uint64_t> addresses;
   std::vector<Place> places;

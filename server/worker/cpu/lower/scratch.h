@@ -13,10 +13,9 @@ struct FreeDeleter {
 };
 using ScratchMemory = std::unique_ptr<std::byte, FreeDeleter>;
 
-// Memory for one task, aligned to cache lines, of any content. Null when there is none: an answer,
-// not an exception. The C library gives large memory back to the system, so that each task touches
-// it for the first time: in huge pages, where the system has them, that takes a quarter of the
-// time.
+// Memory for one task, aligned to cache lines, of any content. Returns null instead of throwing
+// when there is none. The C library returns large memory to the system, so that each task touches
+// its pages for the first time. With huge pages that takes a quarter of the time.
 inline ScratchMemory AllocateScratch(size_t size) {
   constexpr size_t kLineBytes = 64, kHugePageBytes = 2 << 20;
   const bool huge = size >= 2 * kHugePageBytes;

@@ -34,7 +34,7 @@ std::string CleanLog(std::string_view log) {
     }
     size_t end = at;
     while (end < log.size() && PartOfPath(log[end])) ++end;
-    // The file's own name stays.
+    // Keep the file's own name.
     const std::string_view path = log.substr(at, end - at);
     clean += path.substr(path.rfind('/') + 1);
     at = end;

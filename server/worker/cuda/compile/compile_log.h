@@ -5,8 +5,8 @@
 
 namespace stride::cuda {
 
-// A compiler's log as a client may see it: folders of this machine removed from file names, at most
-// 64 KiB.
+// A compiler's log in a form for clients: without the machine's folders in file names, at most 64
+// KiB.
 std::string CleanLog(std::string_view log);
 
 }  // namespace stride::cuda

@@ -25,8 +25,8 @@ bool IsDefinition(absl::string_view text) {
   return printable && IsIdentifier(text.substr(0, text.find_first_of("=(")));
 }
 
-// Options of nvcc and NVRTC that change nothing here: code is compiled whole, without debugger, and
-// NVRTC takes what some of them allow.
+// Options of nvcc and NVRTC without effect here: code is compiled whole and without a debugger, and
+// NVRTC accepts by default what some of them allow.
 bool ChangesNothing(absl::string_view option) {
   for (absl::string_view known :
        {"G", "g", "device-debug", "dc", "rdc=true", "rdc=false", "relocatable-device-code=true",
@@ -37,13 +37,14 @@ bool ChangesNothing(absl::string_view option) {
   return false;
 }
 
-// The option for NVRTC, empty when it needs none; false when it is not allowed.
+// Translates an option for NVRTC, to an empty text when it needs none; false when it is not
+// allowed.
 bool Translate(absl::string_view option, std::string* translated) {
   absl::string_view rest = option;
   translated->assign(option.data(), option.size());
   if (absl::ConsumePrefix(&rest, "-D")) return IsDefinition(rest);
   if (absl::ConsumePrefix(&rest, "-U")) return IsIdentifier(rest);
-  // One dash and two dashes are the same to NVRTC.
+  // NVRTC accepts one dash and two dashes alike.
   if (!absl::ConsumePrefix(&rest, "--") && !absl::ConsumePrefix(&rest, "-")) return false;
   if (rest == "std=c++11" || rest == "std=c++14" || rest == "std=c++17" || rest == "std=c++20") {
     return true;

@@ -7,22 +7,22 @@
 #include <map>
 
 #include "absl/strings/match.h"
-#include "server/worker/cuda/module_image.h"
+#include "server/worker/cuda/driver/module_image.h"
 
 namespace stride::cuda {
 namespace {
 
-// Of the vendor's ELF dialect, which cuobjdump and nvdisasm print by these names; values read from
+// Names from the vendor's ELF format, as cuobjdump and nvdisasm print them; values read from
 // objects of NVRTC 13.0.
 constexpr uint8_t kEntrySymbol = 0x10;  // st_other: STO_CUDA_ENTRY
 constexpr uint8_t kFormatSized =
-    0x04;  // EIFMT_SVAL: a payload follows; others hold their value in the size field
+    0x04;  // EIFMT_SVAL: a payload follows; other formats have their value in the size field
 constexpr uint8_t kMaxThreads = 0x05;  // EIATTR_MAX_THREADS: three extents
 constexpr uint8_t kParameter =
     0x17;  // EIATTR_KPARAM_INFO: index, ordinal, offset, size in the upper 14 bits
 constexpr uint8_t kLargeParameter = 0x45;  // EIATTR_KPARAM_INFO_V2: the same with a 16-bit size
 constexpr uint32_t kReservedShared =
-    1024;  // of every block from sm_90 on, counted in the section's size
+    1024;  // in every block from sm_90 on, included in the section's size
 constexpr uint32_t kFirstReservingArch = 90;
 
 template <typename T>
@@ -34,7 +34,7 @@ T ReadAt(std::string_view bytes, uint64_t offset) {
   return value;
 }
 
-// Sections by name. CheckImage has seen that they lie within the file.
+// Sections by name. CheckImage has verified that they lie within the file.
 class Sections {
  public:
   explicit Sections(std::string_view file) : file_(file) {
@@ -63,7 +63,7 @@ class Sections {
     const Elf64_Shdr* section = Find(name);
     return section != nullptr ? Content(*section) : std::string_view();
   }
-  // Empty for an index that is none.
+  // Empty for an invalid index.
   std::string NameOf(uint32_t index) const { return index < names_.size() ? names_[index] : ""; }
   uint32_t arch() const { return arch_; }
 
@@ -145,7 +145,7 @@ absl::StatusOr<std::vector<VariableInfo>> ReadCubinVariables(std::string_view cu
     const auto symbol = ReadAt<Elf64_Sym>(symbols, at);
     if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT) continue;
     const std::string section = sections.NameOf(symbol.st_shndx);
-    // The bank that __constant__ variables have; others are the compiler's own.
+    // The bank of __constant__ variables; the compiler uses the others.
     const bool constant = section.rfind(".nv.constant3", 0) == 0;
     if (!constant && section.rfind(".nv.global", 0) != 0) continue;
     variables.push_back(

@@ -9,11 +9,11 @@
 
 namespace stride::cuda {
 
-// What a compiled object says of one kernel.
+// A compiled object's description of one kernel.
 struct KernelInfo {
   struct Slot {
     uint32_t offset = 0, size = 0;  // within the parameters
-    bool pointer = false;           // known to be one
+    bool pointer = false;           // known to be a pointer
   };
   std::string symbol;
   std::vector<Slot> parameters;
@@ -29,8 +29,8 @@ struct VariableInfo {
 };
 absl::StatusOr<std::vector<VariableInfo>> ReadCubinVariables(std::string_view cubin);
 
-// The kernels of a cubin, in the order of its symbol table. The bytes may be a stranger's:
-// INVALID_ARGUMENT when they make no sense.
+// The kernels of a cubin, in the order of its symbol table. The bytes are not trusted:
+// INVALID_ARGUMENT when they are malformed.
 absl::StatusOr<std::vector<KernelInfo>> ReadCubin(std::string_view cubin);
 
 }  // namespace stride::cuda

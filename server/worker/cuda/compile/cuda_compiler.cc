@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/executable_stamp.h"
+#include "server/base/unknown_entry.h"
 #include "server/worker/codegen/client_text.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/cuda/compile/compile_log.h"
@@ -21,16 +22,15 @@
 #include "server/worker/cuda/compile/parameter_layout.h"
 #include "server/worker/cuda/compile/ptx_info.h"
 #include "server/worker/cuda/compile/signature_query.h"
-#include "server/worker/cuda/module_image.h"
-#include "server/worker/runtime/unknown_entry.h"
+#include "server/worker/cuda/driver/module_image.h"
 
 namespace stride::cuda {
 namespace {
 
 using worker::CompiledCode;
 
-// From this one on, an architecture has instructions of its own that only `sm_90a` and the like
-// give access to. Clients' code is compiled for the very device that runs it, so it may have them.
+// From this architecture on, some instructions are available only with a target such as `sm_90a`.
+// Clients' code is compiled for the device that runs it, so it may use them.
 constexpr int kFirstSpecificArch = 90;
 
 absl::StatusOr<int> ParseTarget(absl::string_view target) {
@@ -41,7 +41,7 @@ absl::StatusOr<int> ParseTarget(absl::string_view target) {
   return arch;
 }
 
-// A device newer than the compiler gets PTX of the newest architecture known, which its driver
+// A device newer than the compiler gets PTX of the newest known architecture, which its driver
 // translates.
 std::string ArchOption(const Nvrtc& nvrtc, int arch, bool specific) {
   if (arch > nvrtc.newest_arch) {
@@ -54,7 +54,7 @@ std::string ArchOption(const Nvrtc& nvrtc, int arch, bool specific) {
 void AddIncludePaths(const Nvrtc& nvrtc, std::vector<std::string>* options) {
   if (nvrtc.include_folder.empty()) return;
   options->push_back("--include-path=" + nvrtc.include_folder);
-  // Where toolkits from 13.0 on keep CUB, Thrust and libcu++.
+  // Location of CUB, Thrust and libcu++ in toolkits from 13.0 on.
   options->push_back("--include-path=" + nvrtc.include_folder + "/cccl");
 }
 
@@ -71,7 +71,7 @@ absl::Status WrongSource(const NvrtcResult& result) {
 absl::Status NoSuchKernel(const std::string& entry, const std::vector<KernelInfo>& kernels) {
   std::vector<std::string> names;
   for (const KernelInfo& kernel : kernels) names.push_back(NameOfSymbol(kernel.symbol));
-  return worker::UnknownEntry(entry, names);
+  return UnknownEntry(entry, names);
 }
 
 const KernelInfo* FindSymbol(const std::vector<KernelInfo>& kernels, const std::string& symbol) {
@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<VariableInfo>> ReadVariables(const std::string& objec
 absl::Status NoSuchVariable(const std::string& name, const std::vector<VariableInfo>& variables) {
   std::vector<std::string> names;
   for (const VariableInfo& variable : variables) names.push_back(NameOfSymbol(variable.symbol));
-  return worker::UnknownGlobal(name, names);
+  return UnknownGlobal(name, names);
 }
 
 absl::Status DescribeVariable(const std::string& name, const std::string& symbol,
@@ -107,7 +107,7 @@ absl::Status DescribeVariable(const std::string& name, const std::string& symbol
   return absl::OkStatus();
 }
 
-// The names that a compilation is asked for, in the order of NvrtcResult::lowered_names: entries,
+// The name expressions of a compilation, in the order of NvrtcResult::lowered_names: entries,
 // globals and, with `types`, signatures of the former and types of the latter.
 std::vector<std::string> NamesFor(const std::vector<std::string>& entries,
                                   const std::vector<std::string>& globals, bool types) {
@@ -154,7 +154,7 @@ absl::StatusOr<CompiledCode> Describe(NvrtcResult result, const std::vector<std:
 }  // namespace
 
 CudaCompiler::CudaCompiler() : nvrtc_(Nvrtc::Load()) {
-  // An empty kernel opens all that NVRTC needs too, but takes as long as a small one.
+  // An empty kernel also makes NVRTC open all its files, but takes as long as a small one.
   if (nvrtc_.ok() && !(*nvrtc_)->LoadBuiltins()) {
     (void)RunNvrtc(**nvrtc_, "__global__ void stride_warm() {}",
                    {absl::StrCat("--gpu-architecture=sm_", (*nvrtc_)->newest_arch)}, {});
@@ -164,7 +164,7 @@ CudaCompiler::CudaCompiler() : nvrtc_(Nvrtc::Load()) {
 std::string CudaCompiler::Toolchain() {
   absl::StatusOr<std::unique_ptr<const Nvrtc>> nvrtc = Nvrtc::Load();
   if (!nvrtc.ok()) return "";
-  // What is emitted and how it is launched are this program's.
+  // This program determines the emitted text and how it is launched.
   return absl::StrCat("nvrtc ", (*nvrtc)->version_text, " ", ExecutableStamp());
 }
 
@@ -230,7 +230,7 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileSource(int arch, const wire::S
   const bool other_groups =
       absl::StrContains(job.text, "cooperative_groups") && !(*nvrtc_)->include_folder.empty();
   if (code.ok() || !other_groups) return code;
-  // Our header has what is common; the toolkit's, where there is one, has the rest.
+  // Our header has the common part; the toolkit's, if there is one, has the rest.
   job.groups = GroupsFrom::kToolkit;
   absl::StatusOr<CompiledCode> with_toolkit = CompileJob(job, entries);
   return with_toolkit.ok() ? with_toolkit : code;
@@ -252,8 +252,8 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileEntries(const Job& job,
       RunJob(job, AppendSignatureQuery(job.text), NamesFor(entries, job.globals, /*types=*/true));
   if (!result.ok()) return result.status();
   if (!result->ok) {
-    // Once more without our own lines: either the source is wrong, and the log is then of the
-    // client's text alone, or only our lines were.
+    // Compile again without our added lines. If the source is wrong, the log then quotes only the
+    // client's text; otherwise only our lines were at fault.
     result = RunJob(job, job.text, NamesFor(entries, job.globals, /*types=*/false));
     if (!result.ok()) return result.status();
     if (!result->ok) return WrongEntries(job, entries, *result);
@@ -271,25 +271,25 @@ absl::Status CudaCompiler::WrongEntries(const Job& job, const std::vector<std::s
   if (!kernels.ok()) return kernels.status();
   std::vector<std::string> known;
   for (const KernelInfo& kernel : *kernels) known.push_back(NameOfSymbol(kernel.symbol));
-  // Templates leave nothing in the object.
+  // Uninstantiated templates leave nothing in the object.
   for (std::string& name : GuessTemplateNames(job.text)) known.push_back(std::move(name));
   for (const std::string& entry : entries) {
     auto knows = [&](const std::string& name) {
       return std::find(known.begin(), known.end(), name) != known.end();
     };
     if (!knows(entry) && !knows(entry.substr(0, entry.find('<'))))
-      return worker::UnknownEntry(entry, known);
+      return UnknownEntry(entry, known);
   }
   for (const std::string& global : job.globals) {
     absl::StatusOr<NvrtcResult> one = RunJob(job, job.text, {VariableExpression(global)});
     if (!one.ok()) return one.status();
-    if (!one->ok) return worker::UnknownGlobal(global, GuessVariableNames(job.text));
+    if (!one->ok) return UnknownGlobal(global, GuessVariableNames(job.text));
   }
   return WrongSource(failed);
 }
 
 absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const Job& job) {
-  // Mostly the names can be read from the source, and one compilation does.
+  // Usually the names can be read from the source, and one compilation suffices.
   const std::vector<std::string> guessed = GuessKernelNames(job.text);
   absl::StatusOr<NvrtcResult> result =
       RunJob(job, AppendSignatureQuery(job.text), NamesFor(guessed, job.globals, /*types=*/true));
@@ -300,7 +300,7 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const Job& job) {
         Describe(*std::move(result), guessed, job.globals, true, &complete);
     if (code.ok() && complete) return code;
   }
-  // Otherwise the object tells them.
+  // Otherwise read the names from the object.
   result = RunJob(job, job.text, {});
   if (!result.ok()) return result.status();
   if (!result->ok) return WrongSource(*result);
@@ -313,7 +313,7 @@ absl::StatusOr<CompiledCode> CudaCompiler::CompileAll(const Job& job) {
   std::vector<std::string> found;
   for (const KernelInfo& kernel : *kernels) found.push_back(NameOfSymbol(kernel.symbol));
   absl::StatusOr<CompiledCode> named = CompileEntries(job, found);
-  if (named.ok() || !worker::UnknownEntryOf(named.status()).empty()) return named;
+  if (named.ok() || !UnknownEntryOf(named.status()).empty()) return named;
   // Some cannot be named, such as overloads: they go by their symbols, without types.
   result = RunJob(job, job.text, NamesFor({}, job.globals, /*types=*/false));
   if (!result.ok()) return result.status();
@@ -339,7 +339,7 @@ absl::StatusOr<CompiledCode> CudaCompiler::TakePrebuilt(const wire::Source& sour
   }
   if (absl::Status status = CheckImage(code.object); !status.ok()) return status;
   if (kind == ImageKind::kFatbin) {
-    // Its contents may be compressed: only the driver can tell what is in it.
+    // Its contents may be compressed, and only the driver can read them.
     if (source.entries_size() == 0) {
       return absl::InvalidArgumentError("name the kernels of a fatbin: they cannot be listed");
     }
@@ -352,7 +352,8 @@ absl::StatusOr<CompiledCode> CudaCompiler::TakePrebuilt(const wire::Source& sour
       wire::GlobalDescription* global = code.description.add_globals();
       global->set_name(name);
       global->set_symbol(name);
-      // Nothing tells; a constant would show an earlier launch's value otherwise.
+      // Assume a constant, since the kind is unknown: otherwise it could show an earlier launch's
+      // value.
       global->set_constant(true);
     }
     return code;

@@ -12,23 +12,22 @@
 namespace stride::cuda {
 
 // Compiles for NVIDIA devices with NVRTC; needs no device and no driver. Without NVRTC, PTX and
-// binaries still pass and all else answers UNAVAILABLE.
+// binaries still pass, and other requests return UNAVAILABLE.
 class CudaCompiler : public worker::CodeCompiler {
  public:
-  // Opens NVRTC and what it loads to compile, so that everything it loads is loaded before the
-  // first request.
+  // Opens NVRTC and loads all its libraries before the first request.
   CudaCompiler();
 
   absl::StatusOr<worker::CompiledCode> Compile(const std::string& target,
                                                const wire::Code& code) override;
 
-  // Names the compiler and its version, for cache keys.
+  // The compiler and its version, for cache keys.
   static std::string Toolchain();
 
  private:
   absl::StatusOr<worker::CompiledCode> CompileEmitted(int arch, const wire::Code& code);
   absl::StatusOr<worker::CompiledCode> CompileSource(int arch, const wire::Source& source);
-  // A client's source, with whatever it is compiled with.
+  // A client's source and its compilation options.
   struct Job {
     std::string text;
     std::vector<std::string> options;
@@ -41,8 +40,8 @@ class CudaCompiler : public worker::CodeCompiler {
                                                   const std::vector<std::string>& entries);
   absl::StatusOr<worker::CompiledCode> CompileEntries(const Job& job,
                                                       const std::vector<std::string>& entries);
-  // Why these entries or the job's globals did not compile: the text itself, a name that it lacks,
-  // or what `failed` tells.
+  // The error for entries or globals that did not compile: a fault of the text itself, a name that
+  // it lacks, or the fault in `failed`.
   absl::Status WrongEntries(const Job& job, const std::vector<std::string>& entries,
                             const NvrtcResult& failed);
   absl::StatusOr<worker::CompiledCode> CompileAll(const Job& job);

@@ -37,7 +37,7 @@ struct NamedType {
   std::string_view name;
   DType dtype;
 };
-// As the C++ ABI's demangler writes them; `long` has 8 bytes on this platform's devices.
+// In the spelling of the C++ ABI's demangler; `long` has 8 bytes on this platform's devices.
 constexpr NamedType kTypes[] = {
     {"bool", DType::kBool},        {"char", DType::kInt8},
     {"signed char", DType::kInt8}, {"unsigned char", DType::kUInt8},
@@ -52,7 +52,7 @@ std::optional<DType> TypeNamed(std::string_view name) {
   for (const NamedType& type : kTypes) {
     if (type.name == name) return type.dtype;
   }
-  // std::, thrust:: and cuda::std::, the last two with inline namespaces of a version in between.
+  // std::, thrust:: and cuda::std::, the last two with inline version namespaces.
   if (name.find("::") != std::string_view::npos) {
     if (ConsumeSuffix(&name, "::complex<float>")) return DType::kComplex64;
     if (ConsumeSuffix(&name, "::complex<double>")) return DType::kComplex128;
@@ -60,14 +60,14 @@ std::optional<DType> TypeNamed(std::string_view name) {
   return std::nullopt;
 }
 
-// "float const" -> "const float", as people write it.
+// "float const" -> "const float", the usual spelling.
 std::string Spelling(std::string_view base, bool is_const) {
   return is_const ? absl::StrCat("const ", std::string(base)) : std::string(base);
 }
 
 void DescribePointer(std::string_view pointee, Parameter* parameter) {
   parameter->set_kind(Parameter::KIND_POINTER);
-  // Inner pointers, arrays and functions are spelled as they come and point to no dtype.
+  // Inner pointers, arrays and functions keep the demangler's spelling and have no pointee dtype.
   if (pointee.find_first_of("*([&") != std::string_view::npos) {
     const bool is_const = ConsumeSuffix(&pointee, " const");
     parameter->set_pointee_const(is_const);
@@ -90,7 +90,7 @@ void DescribeValue(const ParameterType& type, Parameter* parameter) {
   } else if (dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64) {
     parameter->set_kind(Parameter::KIND_FLOAT);
   } else {
-    // bfloat16 too: by its size alone it could not be told from float16.
+    // bfloat16 too: its size alone does not distinguish it from float16.
     parameter->set_kind(Parameter::KIND_AGGREGATE);
   }
 }
@@ -152,7 +152,7 @@ std::optional<DType> ParseVariableType(const std::string& mangled) {
   std::free(demangled);
   std::string_view type = owned;
   if (!ConsumePrefix(&type, "stride_variable<") || !ConsumeSuffix(&type, ">")) return std::nullopt;
-  // Extents stand behind the element's type.
+  // Extents follow the element's type.
   if (!type.empty() && type.back() == ']') type = Trim(type.substr(0, type.find('[')));
   ConsumeSuffix(&type, " volatile");
   ConsumeSuffix(&type, " const");

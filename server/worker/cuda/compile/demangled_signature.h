@@ -11,8 +11,8 @@
 
 namespace stride::cuda {
 
-// A parameter's type as the demangler spells it ("float const*"), with what only the compiler knows
-// of it.
+// A parameter's type in the demangler's spelling ("float const*"), with facts that only the
+// compiler knows.
 struct ParameterType {
   std::string spelling;
   uint32_t size = 0;
@@ -24,14 +24,13 @@ struct ParameterType {
 std::vector<std::string> SplitArguments(std::string_view text);
 
 // The parameter types in a mangled `stride_signature<void (*)(...), stride_numbers<...>>`
-// (signature_query.h); nullopt when it is none.
+// (signature_query.h); nullopt for another name.
 std::optional<std::vector<ParameterType>> ParseSignature(const std::string& mangled);
 
-// The dtype of the elements in a mangled `stride_variable<float [16]>`; nullopt when they have
-// none.
+// The elements' dtype in a mangled `stride_variable<float [16]>`; nullopt when it is no dtype.
 std::optional<DType> ParseVariableType(const std::string& mangled);
 
-// Kind, pointee, size and spelling; the offset is left 0.
+// Kind, pointee, size and spelling; leaves the offset 0.
 wire::Parameter DescribeType(const ParameterType& type);
 
 }  // namespace stride::cuda

@@ -3,9 +3,9 @@
 namespace stride::cuda {
 namespace {
 
-// The barrier's layout is GridBarrier's (server/worker/cuda/grid_barrier.h). It is a template so
-// that only code that waits for the grid has it, and others pay nothing at a launch. The kind of a
-// fault is RoutineFault::kNoGrid.
+// The barrier's layout is GridBarrier's (server/worker/cuda/driver/grid_barrier.h). It is a
+// template so that only code that waits for the grid has it, and others pay nothing at a launch.
+// The kind of a fault is RoutineFault::kNoGrid.
 constexpr char kGroups[] = R"(#pragma once
 template <int> __device__ __align__(16) unsigned int stride_grid_barrier[6];
 

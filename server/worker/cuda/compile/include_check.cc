@@ -41,7 +41,7 @@ std::string_view SkipBack(std::string_view text) {
   return text;
 }
 
-// `#`, or what C++ takes for it.
+// `#`, or its alternative spellings in C++.
 bool EndsInHash(std::string_view text) {
   const absl::string_view before(text.data(), text.size());
   return absl::EndsWith(before, "#") || absl::EndsWith(before, "%:") ||
@@ -63,7 +63,7 @@ absl::Status CheckName(std::string_view after) {
 }  // namespace
 
 absl::Status CheckIncludes(std::string_view source) {
-  // Lines are joined first, as the compiler does.
+  // Join lines first, as the compiler does.
   const std::string joined = absl::StrReplaceAll(absl::string_view(source.data(), source.size()),
                                                  {{"\\\n", ""}, {"\\\r\n", ""}});
   const std::string_view text = joined;

@@ -6,10 +6,9 @@
 
 namespace stride::cuda {
 
-// INVALID_ARGUMENT when an #include in `source` names a file by an absolute path or through "..",
-// or does not name it directly: the compiler would print such a file's lines in its log. Errs on
-// the side of refusing (a directive in a comment counts). A lock beside the process's sandbox, not
-// in its place.
+// INVALID_ARGUMENT when an #include in `source` has an absolute path or a "..", or does not name
+// its file directly: the compiler would print such a file's lines in its log. Errs on the side of
+// refusal (a directive in a comment counts). A second barrier in addition to the process's sandbox.
 absl::Status CheckIncludes(std::string_view source);
 
 }  // namespace stride::cuda

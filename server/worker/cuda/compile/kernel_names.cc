@@ -62,8 +62,8 @@ size_t AfterParentheses(const std::vector<std::string>& words, size_t open) {
   return words.size();
 }
 
-// The function's name in the declaration that goes on at `at`: the name before its parameters, with
-// attributes that have parentheses skipped.
+// The function's name in a declaration that continues at `at`: the name before its parameters.
+// Skips attributes with parentheses.
 std::string DeclaredName(const std::vector<std::string>& words, size_t at) {
   std::string last;
   while (at < words.size()) {
@@ -86,7 +86,7 @@ std::string DeclaredName(const std::vector<std::string>& words, size_t at) {
 std::vector<std::string> GuessNames(std::string_view source, bool templates) {
   const std::vector<std::string> words = Words(source);
   std::vector<std::string> names, scopes;  // a scope: a namespace's name, or empty for other braces
-  std::string opening;                     // of the namespace whose brace comes next
+  std::string opening;                     // name of the namespace whose brace follows
   bool in_template = false;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -114,7 +114,7 @@ std::vector<std::string> GuessNames(std::string_view source, bool templates) {
   return names;
 }
 
-// The name of the variable whose declaration goes on at `at`; empty when it is a function's.
+// The name of the variable in a declaration that continues at `at`; empty for a function.
 std::string DeclaredVariable(const std::vector<std::string>& words, size_t at) {
   std::string last;
   int templates = 0;
@@ -162,7 +162,7 @@ std::string NameOfSymbol(const std::string& symbol) {
   if (demangled == nullptr || status != 0) return symbol;
   std::string name(demangled);
   std::free(demangled);
-  // `void add<float>(float const*)`: the result's type stands before templates only.
+  // `void add<float>(float const*)`: only templates have the result's type.
   if (name.rfind("void ", 0) == 0) name.erase(0, 5);
   int depth = 0;
   for (size_t i = 0; i < name.size(); ++i) {

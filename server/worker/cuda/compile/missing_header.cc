@@ -7,8 +7,8 @@ namespace stride::cuda {
 namespace {
 
 struct Package {
-  const char* prefix;  // of a header's name
-  const char* name;    // of the toolkit's package, without its version
+  const char* prefix;  // prefix of a header's name
+  const char* name;    // name of the toolkit's package, without its version
 };
 constexpr Package kPackages[] = {
     {"cub/", "cuda-cccl"},
@@ -26,7 +26,7 @@ constexpr Package kPackages[] = {
     {"crt/", "cuda-crt"},
 };
 
-// The header that could not be opened; empty when that is not what failed.
+// The header that could not be opened; empty for other failures.
 absl::string_view MissingName(absl::string_view log) {
   constexpr absl::string_view kSign = "cannot open source file \"";
   size_t at = log.find(kSign);

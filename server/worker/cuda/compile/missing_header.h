@@ -8,10 +8,9 @@
 
 namespace stride::cuda {
 
-// The answer for a source that NVRTC refused for a reason with a better name than its log: a header
-// of the toolkit that this machine lacks (UNIMPLEMENTED, naming the header and its package), host
-// code (INVALID_ARGUMENT), a launch inside a kernel (UNIMPLEMENTED). Nothing for other mistakes.
-// `log` is clean.
+// A better error than the log for some refused sources: a header of the toolkit that this machine
+// lacks (UNIMPLEMENTED, naming the header and its package), host code (INVALID_ARGUMENT), a launch
+// inside a kernel (UNIMPLEMENTED). nullopt for other mistakes. `log`: from CleanLog.
 std::optional<absl::Status> KnownRefusal(const std::string& log);
 
 }  // namespace stride::cuda

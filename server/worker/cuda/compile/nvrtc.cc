@@ -10,19 +10,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/worker/cuda/compile/stub_headers.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 
 namespace stride::cuda {
 namespace {
 
-// Quoted includes are searched for beside the source: below a file that is no folder there is
-// nothing. The log shows the last part alone.
+// Quoted includes are searched in the source's folder; below a file that is not a folder there is
+// none. The log shows only the last component.
 constexpr char kProgramName[] = "/dev/null/kernel.cu";
 
 constexpr const char* kHeadersOfNvcc[] = {"math.h", "float.h", "limits.h", "stdint.h"};
 
-// Whether the log reports a name without a declaration that looks as those headers' do: FLT_MAX,
-// uint32_t.
+// Whether the log reports an undeclared name of the form that those headers use: FLT_MAX, uint32_t.
 bool LacksStandardName(absl::string_view log) {
   constexpr absl::string_view kBefore = "identifier \"", kAfter = "\" is undefined";
   for (size_t at = log.find(kBefore); at != log.npos; at = log.find(kBefore, at)) {
@@ -61,7 +60,7 @@ bool ResolveAll(const DynamicLibrary& library, Nvrtc* nvrtc) {
          Resolve(library, "nvrtcGetPTX", &nvrtc->ptx);
 }
 
-// The headers beside the library that was opened: <toolkit>/lib64/libnvrtc.so -> <toolkit>/include.
+// The headers next to the opened library: <toolkit>/lib64/libnvrtc.so -> <toolkit>/include.
 std::string FindHeaders(const Nvrtc& nvrtc) {
   std::vector<std::string> candidates;
   std::string path = DynamicLibrary::PathOf(reinterpret_cast<const void*>(nvrtc.version));
@@ -183,7 +182,7 @@ absl::StatusOr<NvrtcResult> RunLikeNvcc(const Nvrtc& nvrtc, const std::string& s
     options.push_back(absl::StrCat("--pre-include=", header));
   }
   absl::StatusOr<NvrtcResult> with = RunNvrtc(nvrtc, source, options, name_expressions, groups);
-  // Otherwise the log is that of the client's text alone.
+  // Otherwise return the log of the client's text alone.
   return with.ok() && with->ok ? with : plain;
 }
 

@@ -33,20 +33,20 @@ struct Nvrtc {
   decltype(&::nvrtcGetPTXSize) ptx_size = nullptr;
   decltype(&::nvrtcGetPTX) ptx = nullptr;
 
-  int newest_arch = 0;         // such as 120, the newest that can be compiled for
-  std::string include_folder;  // the toolkit's headers, empty when they are not installed
+  int newest_arch = 0;         // newest architecture that can be compiled for, such as 120
+  std::string include_folder;  // the toolkit's headers; empty when they are not installed
   std::string version_text;    // "13.0"
 };
 
-// What one run of NVRTC gave.
+// Result of one NVRTC run.
 struct NvrtcResult {
   bool ok = false;
-  std::string object;  // cubin, or PTX when a virtual architecture was asked for
+  std::string object;  // a cubin, or PTX for a virtual architecture
   std::string log;
-  std::vector<std::string> lowered_names;  // of the name expressions, in order
+  std::vector<std::string> lowered_names;  // lowered name expressions, in their order
 };
 
-// Whose <cooperative_groups.h> a source gets.
+// Origin of a source's <cooperative_groups.h>.
 enum class GroupsFrom { kOurs, kToolkit };
 
 // Compiles `source` as kernel.cu with our stub headers. A source that does not compile is a result
@@ -56,9 +56,9 @@ absl::StatusOr<NvrtcResult> RunNvrtc(const Nvrtc& nvrtc, const std::string& sour
                                      const std::vector<std::string>& name_expressions,
                                      GroupsFrom groups = GroupsFrom::kOurs);
 
-// As RunNvrtc. A source that uses a macro or type of math.h, float.h, limits.h or stdint.h without
-// including it is compiled once more with these headers: nvcc includes them by itself, and a CPU
-// device has their names. A source that declares such a name itself keeps its own.
+// Like RunNvrtc. If a source uses a macro or type of math.h, float.h, limits.h or stdint.h without
+// an #include, it is compiled again with these headers: nvcc includes them implicitly, and CPU
+// devices have their names. A source's own declarations of such names win.
 absl::StatusOr<NvrtcResult> RunLikeNvcc(const Nvrtc& nvrtc, const std::string& source,
                                         std::vector<std::string> options,
                                         const std::vector<std::string>& name_expressions,

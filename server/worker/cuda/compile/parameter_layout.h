@@ -10,8 +10,8 @@
 
 namespace stride::cuda {
 
-// A kernel for the daemon: offsets and sizes as the object has them, types as the compiler spelled
-// them. Without types, or when the two differ, parameters have offset and size alone.
+// Describes a kernel for the daemon: offsets and sizes from the object, types from the compiler.
+// Without types, or if the two differ, parameters have only offset and size.
 wire::KernelDescription DescribeKernel(const std::string& entry, const KernelInfo& info,
                                        const std::optional<std::vector<ParameterType>>& types);
 

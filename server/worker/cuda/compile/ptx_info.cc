@@ -9,8 +9,8 @@
 namespace stride::cuda {
 namespace {
 
-// Words of PTX: names, directives with their dot, numbers; any other character by itself. Comments
-// are skipped.
+// Splits PTX into words: names, directives with their dot, numbers; any other character by itself.
+// Skips comments.
 class PtxLexer {
  public:
   explicit PtxLexer(std::string_view text) : text_(text) {}
@@ -71,7 +71,8 @@ uint32_t TypeBytes(std::string_view word) {
   return 0;
 }
 
-// One declaration after `.param`, up to the ',' or ')' that ends it. False when it makes no sense.
+// Reads one declaration after `.param`, up to its terminating ',' or ')'. False when it is
+// malformed.
 bool ReadParameter(PtxLexer* lexer, KernelInfo* kernel, std::string_view* terminator) {
   uint32_t bytes = 0, alignment = 0, count = 1;
   bool pointer = false;
@@ -85,7 +86,7 @@ bool ReadParameter(PtxLexer* lexer, KernelInfo* kernel, std::string_view* termin
     if (word == ".align") {
       const auto number = Number(lexer->Next());
       if (!number || *number == 0 || *number > 1024) return false;
-      // After .ptr it is of what is pointed to.
+      // After .ptr it is the pointee's alignment.
       if (!pointer) alignment = *number;
     } else if (word == ".ptr") {
       pointer = true;
@@ -108,7 +109,7 @@ bool ReadParameter(PtxLexer* lexer, KernelInfo* kernel, std::string_view* termin
   return offset <= 32764;
 }
 
-// What follows `.entry`: NAME, then parameters in parentheses unless there are none.
+// Reads the text after `.entry`: NAME, then optional parameters in parentheses.
 bool ReadEntry(PtxLexer* lexer, KernelInfo* kernel) {
   kernel->symbol = std::string(lexer->Next());
   if (kernel->symbol.empty()) return false;
@@ -137,8 +138,8 @@ bool ReadEntry(PtxLexer* lexer, KernelInfo* kernel) {
   return true;
 }
 
-// What follows `.global` or `.const`, up to the ';', ',' or '=' behind the extents. False when it
-// makes no sense.
+// Reads the text after `.global` or `.const`, up to the ';', ',' or '=' that follows the extents.
+// False when it is malformed.
 bool ReadVariable(PtxLexer* lexer, VariableInfo* variable) {
   uint64_t bytes = 0, count = 1;
   for (std::string_view word = lexer->Next(); word != ";" && word != "," && word != "=";
@@ -171,7 +172,7 @@ absl::StatusOr<std::vector<VariableInfo>> ReadPtxVariables(std::string_view ptx)
   PtxLexer lexer(ptx);
   int depth = 0;
   for (std::string_view word = lexer.Next(); !word.empty(); word = lexer.Next()) {
-    // In parentheses and braces the words are of parameters and instructions.
+    // Words in parentheses and braces belong to parameters and instructions.
     if (word == "{" || word == "(") ++depth;
     if (word == "}" || word == ")") --depth;
     if (depth != 0 || (word != ".global" && word != ".const")) continue;

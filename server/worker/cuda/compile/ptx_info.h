@@ -8,9 +8,9 @@
 
 namespace stride::cuda {
 
-// The kernels that PTX text declares visible, with their parameters laid out as PTX says: each at
-// the next multiple of its alignment. INVALID_ARGUMENT when a declaration cannot be read; whether
-// the code itself is right, the driver says when it loads it.
+// The visible kernels of PTX text, with parameters laid out by PTX's rules: each at the next
+// multiple of its alignment. INVALID_ARGUMENT when a declaration is malformed; the driver checks
+// the code itself when it loads it.
 absl::StatusOr<std::vector<KernelInfo>> ReadPtx(std::string_view ptx);
 
 // The variables that PTX text declares outside functions, in its .global and .const spaces.

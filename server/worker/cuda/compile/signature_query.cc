@@ -19,7 +19,7 @@ template <typename T> __device__ char stride_variable;
 }  // namespace
 
 std::string AppendSignatureQuery(const std::string& source) {
-  // The line break ends a last line comment.
+  // The line break ends a final line comment.
   return absl::StrCat(source, "\n", kQuery);
 }
 

@@ -8,7 +8,7 @@ namespace {
 // Functions such as printf, malloc and sqrt are built into NVRTC.
 constexpr char kEmpty[] = "#pragma once\n";
 
-// libcu++ makes these for itself under NVRTC, and would not bear a second set.
+// Under NVRTC libcu++ defines these itself and conflicts with a second definition.
 constexpr char kLimits[] = R"(#pragma once
 #if __cplusplus >= 201703L && __has_include(<cuda/std/climits>)
 #include <cuda/std/climits>
@@ -170,8 +170,8 @@ constexpr char kBool[] = R"(#pragma once
 #define __bool_true_false_are_defined 1
 )";
 
-// NVRTC has no standard library, and the toolkit has one under another name. A using-directive
-// leaves NVRTC's own std::move and the like first.
+// NVRTC has no standard library, and the toolkit's has another name. A using-directive gives
+// NVRTC's own std::move and similar functions precedence.
 #define STRIDE_STD(name)                                       \
   {                                                            \
 #name, "#pragma once\n#include <cuda/std/" #name           \
@@ -188,8 +188,8 @@ constexpr char kAlgorithm[] = R"(#pragma once
 namespace std { using namespace cuda::std; }
 )";
 
-// CUB's umbrella header has its device-wide algorithms, which are host code, too. CUB 3 has left
-// out the operators that older kernels name.
+// CUB's umbrella header includes its device-wide algorithms, which are host code, too. CUB 3 has
+// removed operators that older kernels use.
 constexpr char kCub[] = R"(#pragma once
 #include <cub/block/block_adjacent_difference.cuh>
 #include <cub/block/block_discontinuity.cuh>
@@ -239,8 +239,7 @@ struct Inequality {
 #endif
 )";
 
-// Sources include these for the types and operators that they bring; a kernel calls none of the
-// algorithms.
+// Sources include these for their types and operators; kernels call none of the algorithms.
 constexpr char kCubDevice[] = R"(#pragma once
 #include <cub/cub.cuh>
 )";

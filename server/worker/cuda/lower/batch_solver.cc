@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 #include "server/worker/cuda/lower/element_types.h"
 
 namespace stride::cuda {

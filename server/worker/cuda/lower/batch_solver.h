@@ -9,18 +9,18 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "server/store/dtype.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 #include "server/worker/cuda/lower/solver.h"
 
 namespace stride::cuda {
 
-// The routines of cuBLAS and cuSOLVER that take many small matrices in one call. Matrices are
-// column-major without gaps, of float32, float64, complex64 or complex128; `pointers` is an array
-// on the device with the address of each. Calls enqueue on the stream. Each writes `count` ints to
-// `infos` on the device: 0, or above 0 the finding in that matrix. Not thread-safe.
+// Routines of cuBLAS and cuSOLVER for many small matrices in one call. Matrices are column-major
+// without gaps, of float32, float64, complex64 or complex128; `pointers` is a device array with the
+// address of each. Calls enqueue on the stream. Each writes `count` ints to `infos` on the device:
+// 0, or above 0 the fault of that matrix. Not thread-safe.
 class BatchSolver {
  public:
-  // Opens both libraries: UNIMPLEMENTED where one is not installed. Makes their handles.
+  // Opens both libraries and creates their handles. UNIMPLEMENTED where one is not installed.
   static absl::StatusOr<std::unique_ptr<BatchSolver>> Open(const Driver& driver, CUstream stream);
   ~BatchSolver();
 
@@ -33,7 +33,7 @@ class BatchSolver {
   absl::Status SolveByLu(DType dtype, int64_t n, int64_t num_right, CUdeviceptr lu_pointers,
                          CUdeviceptr pivots, CUdeviceptr right_pointers, int64_t count);
 
-  // As Solver::Eigh, of `count` matrices one after another in `a`. False: the installed cuSOLVER
+  // Like Solver::Eigh, for `count` consecutive matrices in `a`. False: the installed cuSOLVER
   // (before CUDA 12.6) has no such routine.
   bool HasEigh() const;
   absl::StatusOr<SolverWork> EighWork(DType dtype, bool vectors, bool upper, int64_t n,
@@ -41,9 +41,9 @@ class BatchSolver {
   absl::Status Eigh(DType dtype, bool vectors, bool upper, int64_t n, CUdeviceptr a, CUdeviceptr w,
                     int64_t count, const Solver::Call& call);
 
-  // Of at most kMostSvd rows and columns. `u` has an m x m matrix for each, `v` an n x n matrix: V,
-  // not its transpose. `a` is lost. Without vectors the library (cuSOLVER 12.0) returned wrong
-  // values and trapped, so there is no such call.
+  // At most kMostSvd rows and columns. `u` gets an m x m matrix for each, `v` an n x n matrix: V,
+  // not its transpose. Overwrites `a`. There is no call without vectors, since the library
+  // (cuSOLVER 12.0) returned wrong values and trapped.
   static constexpr int64_t kMostSvd = 32;
   absl::StatusOr<SolverWork> SvdWork(DType dtype, int64_t m, int64_t n, CUdeviceptr sample,
                                      int64_t count);

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 
 namespace stride::cuda {
 
@@ -19,13 +19,12 @@ struct Blas::Functions {
   cublasStatus_t (*destroy)(cublasHandle_t) = nullptr;
   cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t) = nullptr;
   cublasStatus_t (*set_math_mode)(cublasHandle_t, cublasMath_t) = nullptr;
-  // The 64-bit interface (cuBLAS 12 and later), so that extents and distances beyond 2^31 are
-  // right.
+  // The 64-bit interface (cuBLAS 12 and later), for extents and strides beyond 2^31.
   cublasStatus_t (*gemm)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int64_t, int64_t,
                          int64_t, const void*, const void*, cudaDataType, int64_t, const void*,
                          cudaDataType, int64_t, const void*, void*, cudaDataType, int64_t,
                          cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
-  // Products with a vector, which the general product reads its matrix slower for.
+  // Products with a vector: the general product reads the matrix more slowly.
   Gemv<float> sgemv = nullptr;
   Gemv<double> dgemv = nullptr;
   Gemv<cuComplex> cgemv = nullptr;
@@ -78,7 +77,7 @@ Types TypesOf(DType dtype) {
   }
 }
 
-// 1 and 0 in every scale type: a real scale reads the first number alone.
+// 1 and 0 in every scale type: a real scale is the first number.
 struct Scale {
   alignas(16) float single[2];
   alignas(16) double twice[2];
@@ -138,11 +137,11 @@ absl::Status Blas::Prepare(CUstream stream) {
   absl::Status status = BlasStatus(functions_->create(&handle), "starting the library");
   if (!status.ok()) return status;
   handle_ = handle;
-  // Neither call fails on a fresh handle but for our own mistake, which every product would then
-  // show.
+  // On a fresh handle these calls fail only by a mistake in this code, which every product would
+  // then report.
   if (status = UseStream(stream); !status.ok()) return status;
-  // The default mode keeps float32 in float32; the flag keeps split 16-bit products from being
-  // summed in 16 bits.
+  // The default mode computes float32 in float32; the flag prevents sums of split 16-bit products
+  // in 16 bits.
   const auto mode = static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
                                               CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
   return BlasStatus(functions_->set_math_mode(handle, mode), "setting the math mode");
@@ -152,9 +151,9 @@ namespace {
 
 bool HasGemv(DType dtype) { return dtype != DType::kFloat16 && dtype != DType::kBFloat16; }
 
-// How far apart the elements of a vector are that is a matrix of one row or column.
+// Stride of a vector's elements in a matrix of one row or column.
 int64_t VectorStep(const BlasMatrix& matrix, bool is_row) {
-  // A row that is not transposed, and a column that is, lie without gaps.
+  // A row that is not transposed, and a column that is, are contiguous.
   return is_row != matrix.transposed ? 1 : matrix.leading;
 }
 
@@ -171,15 +170,15 @@ cublasStatus_t RunGemv(Gemv<T> gemv, cublasHandle_t handle, cublasOperation_t op
 
 }  // namespace
 
-// In column-major eyes a row-major matrix of r rows and c columns is c x r; transposed ones are r x
-// c.
+// Read as column-major, a row-major matrix of r rows and c columns is c x r; transposed ones are r
+// x c.
 int Blas::MultiplyVector(DType dtype, int64_t m, int64_t n, int64_t k, const BlasMatrix& left,
                          const BlasMatrix& right, const BlasMatrix& output) {
   const bool by_column = n == 1;  // else a row by a matrix
   const BlasMatrix& matrix = by_column ? left : right;
   const BlasMatrix& vector = by_column ? right : left;
   const int64_t rows = by_column ? m : k, columns = by_column ? k : n;
-  // A x needs the matrix as it is, x B its transpose.
+  // A x needs the matrix unchanged, x B its transpose.
   const bool as_seen = matrix.transposed == by_column;
   const cublasOperation_t operation = as_seen ? CUBLAS_OP_N : CUBLAS_OP_T;
   const int64_t seen_rows = matrix.transposed ? rows : columns;
@@ -212,7 +211,7 @@ absl::Status Blas::Multiply(CUstream stream, DType dtype, int64_t m, int64_t n, 
   if (absl::Status status = Prepare(stream); !status.ok()) return status;
   const auto [data, compute] = TypesOf(dtype);
   const auto handle = static_cast<cublasHandle_t>(handle_);
-  // A row-major matrix is its transpose in the library's column-major eyes: C^T = B^T A^T.
+  // Read as column-major, a row-major matrix is its transpose: C^T = B^T A^T.
   if (batch_count == 1 && (m == 1 || n == 1) && HasGemv(dtype)) {
     return BlasStatus(
         static_cast<cublasStatus_t>(MultiplyVector(dtype, m, n, k, left, right, output)),

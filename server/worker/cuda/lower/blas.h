@@ -10,7 +10,7 @@
 
 namespace stride::cuda {
 
-// A matrix as a BLAS sees it: address of its first element, distance of two runs, distance of two
+// A matrix in BLAS terms: address of its first element, stride between runs, stride between
 // batches; in elements.
 struct BlasMatrix {
   CUdeviceptr address = 0;
@@ -29,7 +29,7 @@ class Blas {
 
   static bool Supports(DType dtype);
 
-  // C[b] = A[b] B[b] for row-major C (m x n), contiguous runs of n. The first call makes the
+  // C[b] = A[b] B[b] for row-major C (m x n), contiguous runs of n. The first call creates the
   // library's handle, which takes long.
   absl::Status Multiply(CUstream stream, DType dtype, int64_t m, int64_t n, int64_t k,
                         const BlasMatrix& left, const BlasMatrix& right, const BlasMatrix& output,
@@ -39,9 +39,9 @@ class Blas {
   struct Functions;
   explicit Blas(std::unique_ptr<Functions> functions);
   absl::Status Prepare(CUstream stream);
-  // The stream of the next product: tasks', or the one that is captured.
+  // Sets the stream of the next product: the tasks' stream, or the one under capture.
   absl::Status UseStream(CUstream stream);
-  // m or n is 1. The library's own status, cublasStatus_t.
+  // Requires that m or n is 1. Returns the library's status, a cublasStatus_t.
   int MultiplyVector(DType dtype, int64_t m, int64_t n, int64_t k, const BlasMatrix& left,
                      const BlasMatrix& right, const BlasMatrix& output);
 

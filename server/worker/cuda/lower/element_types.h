@@ -6,8 +6,8 @@
 
 namespace stride::cuda {
 
-// How cuSOLVER and cuFFT name the element types that both take: float32, float64, complex64 and
-// complex128, which planners hold operands to.
+// Element types in cuSOLVER's and cuFFT's terms: float32, float64, complex64 and complex128, to
+// which planners restrict operands.
 inline cudaDataType LibraryTypeOf(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:
@@ -24,7 +24,7 @@ inline cudaDataType LibraryTypeOf(DType dtype) {
 inline bool IsDoublePrecision(DType dtype) {
   return dtype == DType::kFloat64 || dtype == DType::kComplex128;
 }
-// Of the same precision.
+// Types of the same precision as `dtype`.
 inline cudaDataType RealTypeOf(DType dtype) {
   return IsDoublePrecision(dtype) ? CUDA_R_64F : CUDA_R_32F;
 }

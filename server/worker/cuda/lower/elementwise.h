@@ -15,7 +15,7 @@ namespace stride::cuda {
 absl::StatusOr<EmittedLaunch> PrepareByBlocks(const Lowering& lowering, KernelModule& loops,
                                               const wire::ElementwiseLaunch& launch,
                                               absl::Span<const uint64_t> addresses);
-// Nothing, when there is no element.
+// nullopt when there is no element.
 absl::StatusOr<std::optional<EmittedLaunch>> PrepareElementwise(
     const Lowering& lowering, KernelModule& module, const wire::ElementwiseLaunch& launch);
 absl::Status LowerElementwise(const Lowering& lowering, KernelModule& module,

@@ -11,8 +11,8 @@ namespace stride::cuda {
 
 namespace {
 
-// Each block of a marking launch counts itself at one address, which is done some thousand times in
-// the microseconds that a write of the stream takes.
+// Each block of a launch with an end mark increments one counter. Some thousand increments take the
+// microseconds of a stream's write.
 constexpr uint32_t kMostMarkingBlocks = 2048;
 
 absl::StatusOr<Kernel*> FindEmitted(const Lowering& lowering, KernelModule& module,
@@ -23,8 +23,8 @@ absl::StatusOr<Kernel*> FindEmitted(const Lowering& lowering, KernelModule& modu
   if (!kernel.ok()) return kernel.status();
   const uint64_t bytes = block.size() * sizeof(block[0]);
   const std::vector<Kernel::Slot>& declared = (*kernel)->parameters;
-  // The driver reads as many bytes as the kernel declares: more than there are would mean code and
-  // launch of different plans.
+  // The driver reads as many bytes as the kernel declares: a larger number means that code and
+  // launch belong to different plans.
   if (declared.size() != (takes_mark ? 2 : 1) || declared[0].size > bytes ||
       (takes_mark && declared[1].size > sizeof(codegen::EndMark))) {
     return absl::InternalError(absl::StrCat(

@@ -7,11 +7,11 @@
 
 namespace stride::cuda {
 
-// Launches code that our generator emitted: its only parameter is the launch block.
+// Launches generated code: its only parameter is the launch block.
 absl::Status LaunchEmitted(const Lowering& lowering, KernelModule& module, const char* entry,
                            const codegen::LaunchShape& shape, codegen::LaunchBlock& block);
 
-// A launch of code that takes an EndMark, checked and ready. The kernel is the module's.
+// A checked launch of code that takes an EndMark. The kernel belongs to the module.
 struct EmittedLaunch {
   Kernel* kernel = nullptr;
   Grid grid;
@@ -20,12 +20,12 @@ struct EmittedLaunch {
   bool marks() const { return mark.word != 0; }
 };
 
-// For a task's only launch: it tells of the task's end, where that is asked for, when it has few
-// blocks.
+// For a task's only launch: with few blocks the launch itself writes the task's end mark, if
+// `lowering.end` requests one.
 absl::StatusOr<EmittedLaunch> PrepareEmitted(const Lowering& lowering, KernelModule& module,
                                              const char* entry, const codegen::LaunchShape& shape,
                                              codegen::LaunchBlock block);
-// One that marks has told of the end once it is launched: the caller notes that.
+// Launches it. If it writes the end mark, the caller must record that in TaskEnd.
 absl::Status LaunchPrepared(const Driver& driver, CUstream stream, EmittedLaunch& launch);
 
 }  // namespace stride::cuda

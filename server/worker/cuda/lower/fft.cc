@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "server/worker/codegen/launch_abi.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {
 namespace {
@@ -18,7 +18,7 @@ using Extents = std::vector<int64_t>;
 constexpr uint32_t kThreads = 256;
 constexpr uint64_t kAlignment = 256;
 
-// What the copying kernel takes, one struct by value. Strides in bytes.
+// Parameter of the copying kernel, one struct by value. Strides in bytes.
 struct CopyBlock {
   uint64_t from = 0, to = 0;
   int64_t count = 0, rank = 0;
@@ -29,7 +29,7 @@ struct CopyBlock {
 static_assert(sizeof(CopyBlock) == 32 + 3 * 8 * 32);
 static_assert(codegen::kMaxRank == 32, "offsets in the kernel's text");
 
-// One thread an element, striding by the grid's width; the last axis is the fastest.
+// One thread per element, striding by the grid's width; the last axis varies fastest.
 constexpr char kCopyKernel[] = R"(
 .visible .entry stride_copy_box_$SIZE(.param .align 8 .b8 block[800])
 {
@@ -139,7 +139,7 @@ Extents ContiguousStrides(const Extents& extents, int64_t item) {
   return strides;
 }
 
-// Strides of an array without gaps whose axis `last` lies innermost.
+// Strides of an array without gaps whose innermost axis is `last`.
 Extents StridesWithLast(const Extents& extents, int last, int64_t item) {
   Extents strides(extents.size());
   strides[last] = item;
@@ -181,13 +181,13 @@ struct Fft::Box {
   int64_t item = 0;
 };
 
-// One task: what it is about, and where its scratch memory lies.
+// One task: its request and its scratch memory.
 struct Fft::Job {
   const Lowering& lowering;
   const Request& launch;
   codegen::FftShape shape;
   CUdeviceptr input = 0, output = 0;
-  Extents padded;  // the input's extents once its lines are cut or continued
+  Extents padded;  // the input's extents once its lines are cut or padded
   int64_t complex_item = 0, real_item = 0;
   int64_t outer_size = 0;  // lines of the real axis
   CUdeviceptr real = 0, complex = 0, work = 0;
@@ -202,11 +202,11 @@ struct Fft::Job {
   }
   int64_t half() const { return RealPass().length / 2 + 1; }
   int rank() const { return static_cast<int>(shape.input_extents.size()); }
-  // The library may write straight to the output: its lines lie there without gaps, and begin where
-  // a complex number could.
+  // Whether the library may write directly to the output: the lines have no gaps, and their start
+  // is aligned to a complex number.
   bool RealIsLast() const { return RealPass().axis + 1 == rank() && output % complex_item == 0; }
-  // The library may read the input: it lies without gaps, is neither cut nor continued, and begins
-  // where a complex number could. From complex to real numbers the library overwrites its input.
+  // Whether the library may read the input directly: it has no gaps, is neither cut nor padded, and
+  // is aligned to a complex number. From complex to real numbers the library overwrites its input.
   bool ReadsInput() const {
     if (launch.kind() == Request::KIND_COMPLEX_TO_REAL || padded != shape.input_extents ||
         input % complex_item != 0)
@@ -216,10 +216,10 @@ struct Fft::Job {
       if (padded[axis] != 1 && launch.input().strides(axis) != strides[axis]) return false;
     return true;
   }
-  // The library's plans take at most three axes.
+  // The library's plans support at most three axes.
   static constexpr int kMostTogether = 3;
-  // How many of the last axes are transformed by one call; 0 where the last one is not, or an axis
-  // is named twice.
+  // Number of trailing axes that one call transforms; 0 when the last axis is not transformed, or
+  // when an axis is named twice.
   int Together() const {
     if (launch.kind() != Request::KIND_COMPLEX && !RealIsLast()) return 0;
     std::vector<int> times(rank());
@@ -233,7 +233,7 @@ struct Fft::Job {
     return together;
   }
   bool IsTogether(int axis) const { return axis >= rank() - Together(); }
-  // The last axes in one call, of real numbers on one side unless all are complex.
+  // The trailing axes in one call, with real numbers on one side unless all are complex.
   FourierLines TogetherLines() const {
     const int together = Together();
     const bool from_real = launch.kind() == Request::KIND_REAL_TO_COMPLEX,
@@ -256,7 +256,7 @@ struct Fft::Job {
       return {shape.input_dtype, shape.complex_dtype, length, outer_size, 1, length, 1, half(), {}};
     return {shape.complex_dtype, shape.output_dtype, length, outer_size, 1, half(), 1, length, {}};
   }
-  // Lines along an axis in place, and how they are taken: `loops` calls, `step` elements apart.
+  // Lines along an axis, transformed in place by `loops` calls, `step` elements apart.
   struct ComplexLines {
     FourierLines lines;
     int64_t loops = 1, step = 0;
@@ -266,7 +266,7 @@ struct Fft::Job {
     const int64_t inner = Product({extents.begin() + axis + 1, extents.end()});
     const int64_t outer = Product({extents.begin(), extents.begin() + axis});
     const DType dtype = shape.complex_dtype;
-    // A plan knows one distance between lines: the other is gone through by calls.
+    // A plan has one distance between lines; several calls cover the other.
     if (outer <= inner)
       return {{dtype, dtype, length, inner, inner, 1, inner, 1, {}}, outer, length * inner};
     return {
@@ -346,7 +346,7 @@ absl::Status Fft::ReserveScratch(Job& job) {
     return absl::OkStatus();
   };
   const bool is_real = job.launch.kind() != Request::KIND_COMPLEX;
-  // Complex passes see the output, or what the last pass makes it of.
+  // Complex passes work on the output, or on the input of the last pass.
   const Extents& extents =
       job.launch.kind() == Request::KIND_COMPLEX_TO_REAL ? job.padded : job.shape.output_extents();
   if (job.Together() > 0) {
@@ -365,7 +365,7 @@ absl::Status Fft::ReserveScratch(Job& job) {
     if (to_real ? !job.RealIsLast() : !job.RealIsLast() || !job.ReadsInput())
       real = job.outer_size * job.RealPass().length * job.real_item;
     if (to_real || !job.RealIsLast()) complex = job.outer_size * job.half() * job.complex_item;
-    // The axis is brought to the end and back by way of two such arrays.
+    // The axis is moved to the end and back through two such arrays.
     if (to_real && !job.RealIsLast()) complex = 2 * Aligned(complex);
   }
   const uint64_t total = Aligned(real) + Aligned(complex) + Aligned(work);
@@ -395,7 +395,7 @@ absl::Status Fft::Copy(Job& job, const Box& box) {
                 GridFor(job.lowering, block.count), absl::MakeSpan(parameters));
 }
 
-// The input, cut or continued, into an array of the padded extents.
+// Copies the input, cut or padded, into an array of the padded extents.
 absl::Status Fft::CopyInput(Job& job, CUdeviceptr to, const Extents& strides,
                             const Extents& extents) {
   const int64_t item = ItemSize(job.shape.input_dtype);

@@ -12,9 +12,9 @@
 
 namespace stride::cuda {
 
-// Fourier transforms by cuFFT. The input is copied first where it is a view with gaps or its lines
-// are cut or continued with zeros. One call transforms the last one to three axes, further calls
-// the others, in place; the scale is last. Opens the library at first use. Not thread-safe.
+// Fourier transforms by cuFFT. The input is copied first if it has gaps, or if its lines are cut or
+// padded with zeros. One call transforms the last one to three axes, and further calls the others,
+// in place; scaling comes last. Opens the library at first use. Not thread-safe.
 class Fft {
  public:
   absl::Status Lower(const Lowering& lowering, const wire::FftLaunch& launch);
@@ -24,7 +24,7 @@ class Fft {
 
  private:
   struct Job;
-  // A part of one array into a part of another: byte strides of each axis.
+  // Copies a part of one array to a part of another: byte strides of each axis.
   struct Box;
 
   absl::Status Prepare(const Lowering& lowering);
@@ -34,8 +34,8 @@ class Fft {
                          const std::vector<int64_t>& extents);
   absl::Status TransformComplex(Job& job, CUdeviceptr from, CUdeviceptr to,
                                 const std::vector<int64_t>& extents, int axis);
-  // The complex axes that no call has together with the last one. `from` becomes `to` with the
-  // first.
+  // Transforms the complex axes that are not part of the last axis's call. The first pass moves the
+  // data from `from` to `to` and sets `from` to `to`.
   absl::Status TransformOthers(Job& job, CUdeviceptr* from, CUdeviceptr to,
                                const std::vector<int64_t>& extents);
   absl::Status RunComplex(Job& job);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 #include "server/worker/cuda/lower/element_types.h"
 
 namespace stride::cuda {
@@ -30,7 +30,7 @@ struct Fourier::Functions {
 
 namespace {
 
-// Each holds a table of roots on the device.
+// Each has a table of roots on the device.
 constexpr size_t kMaxPlans = 16;
 
 absl::Status FourierStatus(cufftResult result, std::string_view doing) {
@@ -82,8 +82,8 @@ absl::Status Fourier::Make(Plan* plan) {
   if (status.ok()) {
     std::vector<long long> lengths = lines.outer;
     lengths.push_back(lines.length);
-    // Without extents of the arrays the library ignores strides and distances. Of real
-    // numbers and their transforms the last extents differ.
+    // Without the arrays' extents the library ignores strides and distances. In transforms of real
+    // numbers the last extents of input and output differ.
     std::vector<long long> from = lengths, to = lengths;
     if (!lines.outer.empty() && !IsComplex(lines.input)) to.back() = lines.length / 2 + 1;
     if (!lines.outer.empty() && !IsComplex(lines.output)) from.back() = lines.length / 2 + 1;

@@ -9,35 +9,35 @@
 
 #include "absl/status/statusor.h"
 #include "server/store/dtype.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 namespace stride::cuda {
 
-// Transforms of many lines at once. Steps from element to element and from line to line, in
-// elements of each side.
+// Transforms of many lines at once. Strides between elements and between lines, in elements of each
+// side.
 struct FourierLines {
   DType input = DType::kComplex64, output = DType::kComplex64;
   int64_t length = 0;
   int64_t count = 0;
   int64_t input_stride = 1, input_distance = 0;
   int64_t output_stride = 1, output_distance = 0;
-  // Not empty: transforms over these axes and the lines' own, which is the last. Both sides lie
-  // without gaps then, and both strides are 1.
+  // If not empty: transforms over these axes and the lines' own axis, which is the last. Both sides
+  // must be contiguous then, with strides of 1.
   std::vector<long long> outer;
   bool operator==(const FourierLines&) const = default;
 };
 
-// cuFFT, opened at run time. Keeps the plans that were used last, since making one takes longer
-// than using it. Not thread-safe.
+// cuFFT, opened at run time. Caches the plans used last, since creating one takes longer than using
+// it. Not thread-safe.
 class Fourier {
  public:
   // UNIMPLEMENTED when the library is not installed.
   static absl::StatusOr<std::unique_ptr<Fourier>> Open(const Driver& driver, CUstream stream);
   ~Fourier();
 
-  // Makes the plan; the bytes of work memory that Run needs for it.
+  // Creates the plan; returns the bytes of work memory that Run needs for it.
   absl::StatusOr<uint64_t> WorkBytes(const FourierLines& lines);
-  // Not scaled. `from` may be `to` where both sides are laid out the same. From complex to real
+  // Without scaling. `from` may equal `to` if both sides have the same layout. From complex to real
   // numbers `from` may be overwritten.
   absl::Status Run(const FourierLines& lines, bool inverse, CUdeviceptr from, CUdeviceptr to,
                    CUdeviceptr work);
@@ -56,7 +56,7 @@ class Fourier {
   const Driver& driver_;
   const CUstream stream_;
   const std::unique_ptr<Functions> functions_;
-  std::list<Plan> plans_;  // the one used last in front
+  std::list<Plan> plans_;  // most recently used first
 };
 
 }  // namespace stride::cuda

@@ -9,8 +9,8 @@
 namespace stride::cuda {
 namespace {
 
-// One thread an element, striding over the matrix by the grid's width; grid.y counts matrices. The
-// thread with element i of the copy reads row i / columns, column i % columns, or takes zero where
+// One thread per element, striding over the matrix by the grid's width; grid.y counts matrices. The
+// thread for element i of the copy reads row i / columns, column i % columns, or writes zero where
 // column - row is not within [low, high].
 constexpr char kKernel[] = R"(
 .visible .entry stride_gather_$SIZE(

@@ -16,13 +16,13 @@ struct GatherSource {
   CUdeviceptr address = 0;
   int64_t rows = 0, columns = 0, num_matrices = 1;
   int64_t row_stride = 0, column_stride = 0, matrix_stride = 0;
-  // Elements on other diagonals (column - row) are taken as zero.
+  // Elements on other diagonals (column - row) are read as zero.
   int64_t lowest_diagonal = std::numeric_limits<int64_t>::min();
   int64_t highest_diagonal = std::numeric_limits<int64_t>::max();
 };
 
-// Copies matrices into contiguous ones, for libraries that take no strides. The kernels are a few
-// lines of PTX of our own, made by the driver when first used, since a serving worker has no
+// Copies matrices to contiguous memory, for libraries that support no strides. The kernels are a
+// few lines of our PTX, which the driver compiles at first use, since a serving worker has no
 // compiler.
 class Gather {
  public:

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/cuda_status.h"
-#include "server/worker/cuda/grid_barrier.h"
+#include "server/worker/cuda/driver/cuda_status.h"
+#include "server/worker/cuda/driver/grid_barrier.h"
 
 namespace stride::cuda {
 namespace {
@@ -88,7 +88,7 @@ absl::Status SetArgument(const Lowering& lowering, const wire::KernelArgument& a
     buffer->Set(index, raw.data(), raw.size());
     return absl::OkStatus();
   }
-  // How far the kernel reaches from here is its own affair; where it starts is checked.
+  // The start address is checked; the extent of the kernel's accesses is not known.
   absl::StatusOr<CUdeviceptr> address =
       lowering.arenas.Range(argument.array().arena(), argument.array().offset(), 0);
   if (!address.ok()) return address.status();

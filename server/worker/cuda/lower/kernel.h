@@ -6,10 +6,10 @@
 
 namespace stride::cuda {
 
-// A client's own kernel. INVALID_ARGUMENT when number or sizes of arguments or globals are not the
-// kernel's, or the grid is beyond a limit. `fault` is the codegen::RoutineFault where the kernel
-// notes that it waits for the grid although the launch is not cooperative; it may be 0 where the
-// module has no grid barrier, or the launch is.
+// Launches a client's kernel. INVALID_ARGUMENT when number or sizes of arguments or globals differ
+// from the kernel's, or the grid exceeds a limit. `fault`: the codegen::RoutineFault where the
+// kernel reports a grid synchronization in a launch that is not cooperative; it may be 0 where the
+// module has no grid barrier, or the launch is cooperative.
 absl::Status LowerKernel(const Lowering& lowering, KernelModule& module,
                          const wire::KernelLaunch& launch, CUdeviceptr fault);
 

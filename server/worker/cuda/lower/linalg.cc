@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/element_types.h"
 #include "server/worker/cuda/lower/linalg_layout.h"
 
@@ -19,7 +19,7 @@ constexpr uint64_t kFaultBytes = 64;
 constexpr char kNoteEntry[] = "stride_note_info";
 constexpr uint32_t kThreads = 256;
 
-// What MatrixFaultWord says, for each matrix whose info is not 0; the greatest word stays.
+// Writes the MatrixFaultWord of each matrix with info other than 0; the largest word stays.
 constexpr char kNoteKernel[] = R"(.version 7.0
 .target sm_70
 .address_size 64
@@ -106,7 +106,7 @@ done:
 // Eigenvectors of a real matrix as complex numbers, row by row, from the result of Solver::Eig: for
 // a conjugate pair, the real parts in one column, the imaginary parts in the next. One thread per
 // element, striding over the matrix by the grid's width. If the library has found no eigenvalues,
-// their places hold any numbers; only the columns of the matrix are read.
+// their memory has arbitrary numbers; only the columns of the matrix are read.
 constexpr char kJoinKernel[] = R"(
 .visible .entry stride_join_vectors_$SIZE(
   .param .u64 values, .param .u64 vectors, .param .u64 destination, .param .u64 order)
@@ -185,7 +185,7 @@ std::string JoinEntry(std::string_view size) {
 // The size of the dtype's real numbers.
 std::string RealSize(DType dtype) { return IsDoublePrecision(dtype) ? "8" : "4"; }
 
-// One thread per element, as far as the device has room for them.
+// One thread per element, up to the device's capacity.
 Grid GridOver(int64_t elements, const LaunchLimits& limits) {
   Grid grid;
   grid.block[0] = kThreads;
@@ -206,7 +206,7 @@ codegen::RoutineFault::Kind FaultKind(Request::Function function) {
     case Request::FUNCTION_SOLVE:
       return codegen::RoutineFault::kSingular;
     default:
-      return codegen::RoutineFault::kNone;  // of any data there is a result
+      return codegen::RoutineFault::kNone;  // all data have a result
   }
 }
 
@@ -229,28 +229,28 @@ absl::Status SetIdentity(const Lowering& lowering, CUdeviceptr matrix, int64_t n
 
 }  // namespace
 
-// One task: what it is about, and where its scratch memory lies.
+// One task: its request and its scratch memory.
 struct Linalg::Job {
   const Lowering& lowering;
   const Request& launch;
   codegen::LinalgShape shape;
-  std::vector<CUdeviceptr> inputs, outputs;  // of matrix 0
-  std::vector<CUdeviceptr> in, out;          // of the matrix at hand
+  std::vector<CUdeviceptr> inputs, outputs;  // matrix 0
+  std::vector<CUdeviceptr> in, out;          // the current matrix
   int64_t item = 0;
-  // Matrices in the library's order: the input, and what else the function makes.
+  // Matrices in the library's order: the input, and other results of the function.
   CUdeviceptr fault = 0, infos = 0, a = 0, b = 0, c = 0, vector = 0;
-  Solver::Call call;            // notes what it finds
-  SolverWork second;            // what a second call needs
-  CUdeviceptr unused_info = 0;  // of calls that cannot find anything
+  Solver::Call call;            // place of its findings
+  SolverWork second;            // work memory of a second call
+  CUdeviceptr unused_info = 0;  // info of calls that cannot fail
 
   int64_t m() const { return launch.m(); }
   int64_t n() const { return launch.n(); }
   int64_t least() const { return std::min(m(), n()); }
-  // How many columns of Q or U, how many rows of Vh.
+  // Columns of Q or U, and rows of Vh.
   int64_t columns() const { return launch.full() ? m() : least(); }
   int64_t rows() const { return launch.full() ? n() : least(); }
-  // The library's singular values are of matrices that are not wide; of others it is given the
-  // transpose, which a row-major matrix is in its eyes.
+  // The library's singular values require m >= n. For wide matrices it gets the transpose: a
+  // row-major matrix is its own transpose in column-major order.
   bool wide() const { return m() < n(); }
 };
 
@@ -364,7 +364,7 @@ absl::Status Linalg::ReserveScratch(Job& job) {
         break;
       }
       case Request::FUNCTION_SVD: {
-        // Of the transpose U and Vh come as they are to be; else they are copied too.
+        // With the transpose, U and Vh need no copies; otherwise they are copied too.
         if (!job.wide() && !values_only) {
           b = Bytes(m, job.columns(), item);
           c = Bytes(job.rows(), n, item);
@@ -377,7 +377,7 @@ absl::Status Linalg::ReserveScratch(Job& job) {
         work = solver_->EighWork(dtype, !values_only, upper, n, sample);
         break;
       case Request::FUNCTION_EIG:
-        // The library's eigenvectors, and of a real matrix its eigenvalues' parts.
+        // The library's eigenvectors, and for a real matrix the parts of its eigenvalues.
         if (!values_only) b = a;
         if (!IsComplex(dtype)) vector = Bytes(n, 2, item);
         work = solver_->EigWork(dtype, !values_only, n, sample);
@@ -425,7 +425,7 @@ absl::Status Linalg::RunMatrix(Job& job, int64_t index) {
     job.out[j] += OffsetOf(job.launch.outputs(static_cast<int>(j)), job.shape.batch_extents, index);
   job.call.info = job.infos + index * sizeof(int);
   if (job.m() == 0 || job.n() == 0) {
-    // A matrix without elements leaves only whole orthogonal bases.
+    // For a matrix without elements only square orthogonal factors have elements.
     for (size_t j = 0; j < job.out.size(); ++j) {
       const auto& output = job.shape.outputs[j];
       if (output.rows != output.columns || output.rows == 0) continue;
@@ -464,7 +464,7 @@ absl::Status Linalg::CopyIn(Job& job, int input, CUdeviceptr to) {
                       operand.strides(rank - 1) / job.item,
                       operand.strides(rank - 2) / job.item,
                       0};
-  // What is in the triangle that is not to be read shall not matter, whatever the library does.
+  // Clear the triangle that must not be read, since the library may read it.
   if (job.launch.function() == Request::FUNCTION_CHOLESKY ||
       job.launch.function() == Request::FUNCTION_EIGH) {
     (job.launch.upper() ? source.highest_diagonal : source.lowest_diagonal) = 0;
@@ -515,7 +515,7 @@ absl::Status Linalg::Svd(Job& job) {
     s = CopyOut(job, job.b, job.m(), 0);
     return s.ok() ? CopyOut(job, job.c, job.n(), 2) : s;
   }
-  // A^T = V* S U^T: in row-major eyes, V* is Vh and U^T is U.
+  // A^T = V* S U^T: read as row-major matrices, V* is Vh and U^T is U.
   const wire::Operand& operand = job.launch.inputs(0);
   const int rank = operand.strides_size();
   const GatherSource rows{job.in[0],
@@ -559,7 +559,7 @@ absl::StatusOr<bool> Linalg::IsFinite(Job& job) {
 absl::Status Linalg::Eig(Job& job) {
   const bool vectors = !job.launch.values_only(), is_complex = IsComplex(job.shape.dtype);
   if (absl::Status s = CopyIn(job, 0, job.a); !s.ok()) return s;
-  // The library iterates on the host: numbers that are not finite may keep it for ever.
+  // The library iterates on the host, and may not terminate for numbers that are not finite.
   absl::StatusOr<bool> finite = IsFinite(job);
   if (!finite.ok()) return finite.status();
   if (!*finite) return absl::OkStatus();
@@ -568,7 +568,7 @@ absl::Status Linalg::Eig(Job& job) {
                    vectors ? job.b : 0, job.call);
   if (!s.ok()) return s;
   if (is_complex) return vectors ? CopyOut(job, job.b, job.n(), 1) : absl::OkStatus();
-  // All real parts, then all imaginary ones, become pairs.
+  // All real parts, then all imaginary parts, become pairs.
   const GatherSource pairs{job.vector, job.n(), 2, 1, 1, job.n(), 0};
   s = gather_.Run(job.lowering, pairs, job.item, job.out[0]);
   if (!s.ok() || !vectors) return s;

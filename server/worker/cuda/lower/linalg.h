@@ -16,11 +16,11 @@
 namespace stride::cuda {
 
 // Decompositions and linear systems by cuSOLVER, one matrix after another, or many small ones
-// together (LinalgBatch). Arrays are row-major, the library is column-major: each matrix is copied
-// into its order and back. Opens the library at first use. Not thread-safe.
+// together (LinalgBatch). Arrays are row-major and the library is column-major, so each matrix is
+// copied to its order and back. Opens the library at first use. Not thread-safe.
 class Linalg {
  public:
-  // `fault` is host memory that the device writes: what is wrong with the data, once the task has
+  // `fault`: host memory to which the device writes a fault of the data; valid once the task has
   // ended.
   absl::Status Lower(const Lowering& lowering, const wire::LinalgLaunch& launch,
                      codegen::RoutineFault* fault);
@@ -39,11 +39,11 @@ class Linalg {
   absl::Status Svd(Job& job);
   absl::Status Eigh(Job& job);
   absl::Status Eig(Job& job);
-  // Whether all elements of the copy are finite. Waits for the stream; notes it if they are not.
+  // Whether all elements of the copy are finite; otherwise reports a fault. Waits for the stream.
   absl::StatusOr<bool> IsFinite(Job& job);
   absl::Status Solve(Job& job);
   absl::Status Lu(Job& job);
-  // A matrix into the library's order, or back.
+  // Copies a matrix to the library's order, or back.
   absl::Status CopyIn(Job& job, int input, CUdeviceptr to);
   absl::Status CopyOut(Job& job, CUdeviceptr from, int64_t leading, int output,
                        int64_t lowest_diagonal = std::numeric_limits<int64_t>::min(),

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/element_types.h"
 #include "server/worker/cuda/lower/linalg_layout.h"
 
@@ -14,7 +14,7 @@ using Request = wire::LinalgLaunch;
 
 // Larger matrices fill a GPU one at a time.
 constexpr int64_t kMostRows = 256;
-// Scratch memory of one group of matrices; below what Scratch keeps for the next task.
+// Scratch memory of one group of matrices; less than Scratch keeps for the next task.
 constexpr uint64_t kGroupBytes = 32 << 20;
 constexpr char kPointersEntry[] = "stride_matrix_pointers";
 constexpr char kWidenEntry[] = "stride_widen_pivots";
@@ -99,8 +99,8 @@ Grid GridOver(int64_t elements) {
   return grid;
 }
 
-// The batch axes from the last on over which a single stride leads to the next matrix of every
-// operand, as a number of matrices.
+// The trailing batch axes over which one stride per operand leads to the next matrix, as a number
+// of matrices.
 struct BatchRun {
   int64_t count = 1;
   std::vector<int64_t> strides;  // in bytes; inputs, then outputs
@@ -130,7 +130,7 @@ BatchRun LastRun(const Request& launch, const std::vector<int64_t>& batch) {
   return run;
 }
 
-// Matrices whose elements lie by columns, read by rows; in elements.
+// Matrices in column-major order, read by rows; in elements.
 GatherSource ColumnMajor(CUdeviceptr address, int64_t leading, int64_t matrix_stride,
                          int64_t lowest_diagonal = std::numeric_limits<int64_t>::min(),
                          int64_t highest_diagonal = std::numeric_limits<int64_t>::max()) {
@@ -223,7 +223,7 @@ absl::StatusOr<bool> LinalgBatch::Takes(const Task& task) {
       is_eigh = true;
       break;
     case Request::FUNCTION_SVD:
-      // The library returns V; its complex conjugate is not made here.
+      // The library returns V; its complex conjugate is not implemented here.
       if (std::max(m, n) > BatchSolver::kMostSvd || IsComplex(task.shape.dtype)) return false;
       if (!launch.values_only() && launch.full()) return false;
       break;
@@ -358,7 +358,7 @@ absl::Status LinalgBatch::CopyIn(Job& job, const Group& group, int input, CUdevi
   source.row_stride = operand.strides(rank - 1) / job.item;
   source.column_stride = operand.strides(rank - 2) / job.item;
   source.matrix_stride = job.run.strides[input] / job.item;
-  // The other triangle has no effect, whatever the library reads.
+  // Clear the other triangle, since the library may read it.
   if (job.launch().function() == Request::FUNCTION_CHOLESKY ||
       job.launch().function() == Request::FUNCTION_EIGH) {
     (job.launch().upper() ? source.highest_diagonal : source.lowest_diagonal) = 0;

@@ -14,15 +14,15 @@
 
 namespace stride::cuda {
 
-// Many small matrices in one call of a library, some MiB of them at a time. A loop of calls for one
-// matrix costs 80 us or more for each. Not thread-safe.
+// Runs many small matrices in one library call, some MiB of them at a time. A loop of calls costs
+// 80 us or more per matrix. Not thread-safe.
 class LinalgBatch {
  public:
   struct Task {
     const Lowering& lowering;
     const wire::LinalgLaunch& launch;
     const codegen::LinalgShape& shape;
-    // Of matrix 0.
+    // Addresses of matrix 0.
     const std::vector<CUdeviceptr>& inputs;
     const std::vector<CUdeviceptr>& outputs;
   };
@@ -53,7 +53,7 @@ class LinalgBatch {
   // Rows, columns and count of `from` are those of the output.
   absl::Status CopyOut(Job& job, const Group& group, const GatherSource& from, int output);
   absl::Status SetIdentities(Job& job, const Group& group);
-  // L U of the input in `a`, with its pivots.
+  // Computes L U of the input in `a`, with its pivots.
   absl::Status Factorize(Job& job, const Group& group);
   absl::Status Cholesky(Job& job, const Group& group);
   absl::Status Solve(Job& job, const Group& group);
@@ -63,7 +63,7 @@ class LinalgBatch {
   // Writes the addresses of the group's matrices, of `bytes` bytes each from `base` on.
   absl::Status SetPointers(Job& job, const Group& group, CUdeviceptr pointers, CUdeviceptr base,
                            int64_t bytes);
-  // 32-bit pivots as 64-bit ones.
+  // Converts 32-bit pivots to 64-bit ones.
   absl::Status Widen(Job& job, CUdeviceptr from, CUdeviceptr to, int64_t count);
 
   std::unique_ptr<BatchSolver> solver_;

@@ -7,12 +7,12 @@
 
 namespace stride::cuda {
 
-// Aligned pieces of one reservation of scratch memory, in order.
+// Aligned parts of one reservation of scratch memory, in order.
 class Layout {
  public:
   uint64_t Add(uint64_t bytes) {
     const uint64_t offset = size_;
-    // A size beyond 64 bits stays one that no device can reserve.
+    // On overflow the size stays so large that no device can reserve it.
     if (__builtin_add_overflow(size_, bytes, &size_) ||
         __builtin_add_overflow(size_, kAlignment - 1, &size_))
       size_ = ~uint64_t{0} / kAlignment * kAlignment;
@@ -27,7 +27,7 @@ class Layout {
   uint64_t size_ = 0;
 };
 
-// The greatest number where the product does not fit.
+// The largest number if the product overflows.
 inline uint64_t Bytes(int64_t rows, int64_t columns, int64_t item) {
   uint64_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), &bytes) ||
@@ -36,7 +36,7 @@ inline uint64_t Bytes(int64_t rows, int64_t columns, int64_t item) {
   return bytes;
 }
 
-// The beginning of matrix `index` of a batch, in bytes. `extents`: of the batch axes.
+// Byte offset of matrix `index` of a batch. `extents`: of the batch axes.
 inline int64_t OffsetOf(const wire::Operand& operand, const std::vector<int64_t>& extents,
                         int64_t index) {
   int64_t offset = 0;

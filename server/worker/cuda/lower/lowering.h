@@ -1,38 +1,38 @@
 #pragma once
 
 #include "server/worker/codegen/launch_abi.h"
-#include "server/worker/cuda/arena_table.h"
-#include "server/worker/cuda/driver.h"
-#include "server/worker/cuda/host_ring.h"
-#include "server/worker/cuda/kernel_module.h"
-#include "server/worker/cuda/scratch.h"
-#include "server/worker/cuda/texture_table.h"
+#include "server/worker/cuda/driver/arena_table.h"
+#include "server/worker/cuda/driver/driver.h"
+#include "server/worker/cuda/driver/host_ring.h"
+#include "server/worker/cuda/driver/kernel_module.h"
+#include "server/worker/cuda/driver/scratch.h"
+#include "server/worker/cuda/driver/texture_table.h"
 
 namespace stride::cuda {
 
-// How a task's end is told of: by its last launch, if that can (`told`), else by a write of the
-// stream behind it.
+// How a task's end is marked: by its last launch if that supports it (`told`), else by a write of
+// the stream after it.
 struct TaskEnd {
   codegen::EndMark mark;
   bool told = false;
 };
 
-// What turning a plan's launch into the driver's launches needs. Each Lower function enqueues on
-// `stream` and returns; a status that is not OK means that the task's result is void, though part
-// of its launches may have been enqueued.
+// Inputs of lowering a plan's launch to the driver's launches. Each Lower function enqueues on
+// `stream` and returns. With a status other than OK the task's result is undefined, and some of its
+// launches may have been enqueued.
 struct Lowering {
   const Driver& driver;
   CUstream stream;
   const LaunchLimits& limits;
   const ArenaTable& arenas;
-  const ArenaTable& peers;  // other devices': for the inputs of elementwise launches
+  const ArenaTable& peers;  // other devices' arenas, for inputs of elementwise launches
   Scratch& scratch;
   HostRing& values;
   TextureTable& textures;
-  // Where a step that is captured notes its fault: zero, and fetched by others. 0: it is the step's
-  // own affair.
+  // Where a captured step reports its fault: zeroed and read by the caller. 0: the step handles its
+  // fault itself.
   CUdeviceptr device_fault = 0;
-  TaskEnd* end = nullptr;  // null for a step, whose end nobody asks for
+  TaskEnd* end = nullptr;  // null for a graph's step, which writes no mark
 };
 
 }  // namespace stride::cuda

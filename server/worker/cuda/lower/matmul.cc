@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "server/store/dtype.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/emitted.h"
 #include "server/worker/cuda/lower/matmul_plan.h"
 
@@ -27,7 +27,7 @@ uint64_t CopyBytesOf(const MatmulFactor& factor, int64_t batch_count, int64_t it
   return (bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
 }
 
-// The factor as the BLAS shall see it: where it is, or copied to `scratch` first.
+// The factor in a layout for BLAS: in place, or copied to `scratch` first.
 absl::StatusOr<BlasMatrix> Place(const Lowering& lowering, Gather& gather,
                                  const MatmulFactor& factor, int64_t batch_count, int64_t item,
                                  CUdeviceptr address, CUdeviceptr scratch) {
@@ -43,7 +43,7 @@ absl::StatusOr<BlasMatrix> Place(const Lowering& lowering, Gather& gather,
   return BlasMatrix{scratch, factor.columns, batch_stride, false};
 }
 
-// Steps through every combination of the loops, the last the fastest. False after the last.
+// Steps through all combinations of the loops, the last loop fastest. False after the last one.
 bool Advance(const std::vector<MatmulLoop>& loops, std::vector<int64_t>* index) {
   for (size_t i = loops.size(); i-- > 0;) {
     if (++(*index)[i] < loops[i].extent) return true;
@@ -82,7 +82,7 @@ absl::Status Matmul::Lower(const Lowering& lowering, KernelModule* module,
 
 absl::Status Matmul::ByLibrary(const Lowering& lowering, const wire::MatmulLaunch& launch,
                                CUdeviceptr left, CUdeviceptr right, CUdeviceptr output) {
-  // CheckOperand has seen that the dtypes exist; one for all three is what ops promises.
+  // CheckOperand has verified the dtypes; ops guarantees that all three are equal.
   const DType dtype = static_cast<DType>(launch.output().dtype());
   if (launch.left().dtype() != launch.output().dtype() ||
       launch.right().dtype() != launch.output().dtype()) {

@@ -15,7 +15,7 @@ namespace stride::cuda {
 // the library's handle. Not thread-safe.
 class Matmul {
  public:
-  // Opens cuBLAS when it is there; without it only emitted code works, and other products answer
+  // Opens cuBLAS if installed; otherwise only emitted code works, and other products return
   // UNAVAILABLE.
   Matmul() : blas_(Blas::Open()) {}
 

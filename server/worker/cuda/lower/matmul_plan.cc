@@ -3,8 +3,8 @@
 namespace stride::cuda {
 namespace {
 
-// Batch axes with neighbours merged where one step of the outer is the whole of the inner, for both
-// factors (the output is contiguous). Axes of one element vanish.
+// Merges neighbouring batch axes where a step of the outer axis equals the whole inner axis for
+// both factors (the output is contiguous). Drops axes of one element.
 std::vector<MatmulLoop> CollapseBatches(const wire::MatmulLaunch& launch, int64_t item) {
   std::vector<MatmulLoop> axes;
   for (int i = 0; i < launch.batch_extents_size(); ++i) {
@@ -33,7 +33,7 @@ MatmulFactor MakeFactor(const wire::Operand& operand, int64_t rows, int64_t colu
   factor.columns = columns;
   factor.row_stride = operand.strides(operand.strides_size() - 2) / item;
   factor.column_stride = operand.strides(operand.strides_size() - 1) / item;
-  // The stride of an axis with one element is never used: take what a contiguous matrix has.
+  // The stride of an axis with one element is never used: set it as in a contiguous matrix.
   if (columns == 1) factor.column_stride = 1;
   if (rows == 1) factor.row_stride = factor.column_stride == 1 ? columns : 1;
   return factor;

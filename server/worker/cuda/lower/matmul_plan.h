@@ -5,22 +5,22 @@
 
 #include "server/wire/plan.pb.h"
 
-// How a product of strided matrices is put to a BLAS, which knows only matrices with one contiguous
-// axis and one batch stride. Pure; no device.
+// Maps a product of strided matrices to BLAS calls, which need matrices with one contiguous axis
+// and one batch stride. Pure; no device.
 namespace stride::cuda {
 
 // One factor, rows x columns. All numbers are in elements.
 struct MatmulFactor {
   int64_t rows = 0, columns = 0;
   int64_t row_stride = 0, column_stride = 0, batch_stride = 0;
-  // Its strides fit no BLAS layout (reversed, repeated or spread out): to be copied into a
-  // contiguous matrix first. After the copy it is as if row_stride = columns and column_stride = 1.
+  // Its strides fit no BLAS layout (reversed, repeated or non-contiguous), so it is first copied to
+  // a contiguous matrix. After the copy row_stride = columns and column_stride = 1.
   bool copy = false;
   // Otherwise: columns are the contiguous runs (row_stride = 1), not rows.
   bool transposed = false;
   int64_t leading = 0;  // distance of two runs
 
-  // The number of matrices that a copy makes: one when all batches share it.
+  // Number of matrices to copy: one when all batches share it.
   int64_t NumCopies(int64_t batch_count) const { return batch_stride == 0 ? 1 : batch_count; }
 };
 

@@ -5,14 +5,14 @@
 #include "server/ops/block_loops.h"
 #include "server/store/dtype.h"
 #include "server/worker/codegen/reduce_by_blocks_cuda.h"
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/emitted.h"
 
 namespace stride::cuda {
 namespace {
 
-// With results and partial results this stays within what Scratch keeps, and within the second
-// cache of a large device.
+// Together with results and partial results this is less than Scratch keeps, and fits the
+// second-level cache of a large device.
 constexpr uint64_t kValueBytes = 32 << 20;
 
 }  // namespace

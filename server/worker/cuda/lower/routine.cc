@@ -2,13 +2,13 @@
 
 #include <vector>
 
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/lower/emitted.h"
 
 namespace stride::cuda {
 namespace {
 
-// The fault's place in front of the memory between passes, which stays aligned.
+// Size of the fault in front of the memory between passes, which stays aligned.
 constexpr uint64_t kFaultBytes = 64;
 static_assert(sizeof(codegen::RoutineFault) <= kFaultBytes);
 

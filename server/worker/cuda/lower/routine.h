@@ -7,8 +7,8 @@
 
 namespace stride::cuda {
 
-// `fault`: pinned host memory, zero, to which the device copies what it found wrong with the data;
-// valid when the task has ended.
+// `fault`: pinned host memory, zero, to which the device copies a fault of the data; valid once the
+// task has ended.
 absl::Status LowerRoutine(const Lowering& lowering, KernelModule& module,
                           const wire::RoutineLaunch& launch, codegen::RoutineFault* fault);
 

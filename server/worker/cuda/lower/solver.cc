@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/worker/cuda/dynamic_library.h"
+#include "server/worker/cuda/driver/dynamic_library.h"
 #include "server/worker/cuda/lower/element_types.h"
 
 namespace stride::cuda {
@@ -92,7 +92,7 @@ struct WorkPlaces {
   int* info = nullptr;
 };
 
-// The 32-bit routines that make Q: `apply(type tag, buffer size function, function)`.
+// The 32-bit routines that compute Q: `apply(type tag, buffer size function, function)`.
 template <typename Functions, typename Apply>
 auto WithQ(const Functions& f, DType dtype, Apply apply) {
   switch (dtype) {
@@ -204,7 +204,7 @@ absl::Status Solver::Start() {
 
 void* Solver::HostWork(uint64_t bytes) {
   if (bytes > host_work_.size()) {
-    // Calls before may still read what they were given.
+    // Earlier calls may still read their arguments.
     driver_.cuStreamSynchronize(stream_);
     host_work_.resize(bytes);
   }

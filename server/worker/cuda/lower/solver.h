@@ -10,28 +10,29 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "server/store/dtype.h"
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 #include "server/worker/cuda/lower/solver_work.h"
 
 namespace stride::cuda {
 
 // cuSOLVER's dense routines, opened at run time. Matrices are column-major without gaps, of
-// float32, float64, complex64 or complex128. Calls enqueue on the stream; some wait for the device
-// in between. Each writes an int to `info` on the device: 0, or above 0 what it found in the data.
-// The ...Work functions ask the library what memory the call of the same arguments needs; the call
-// is refused without it. `sample` is any array of the dtype on the device. Not thread-safe.
+// float32, float64, complex64 or complex128. Calls enqueue on the stream; some also wait for the
+// device. Each writes an int to `info` on the device: 0, or above 0 a fault of the data. The
+// ...Work functions ask the library for the work memory of a call with the same arguments, which
+// the call requires. `sample` is any array of the dtype on the device. Not thread-safe.
 class Solver {
  public:
-  // Opens the library: UNIMPLEMENTED when it is not installed. Makes its handle, which takes long.
+  // Opens the library and creates its handle, which takes long. UNIMPLEMENTED when it is not
+  // installed.
   static absl::StatusOr<std::unique_ptr<Solver>> Open(const Driver& driver, CUstream stream);
   // The same with the functions that `find` returns; null: the library has no such function.
   static absl::StatusOr<std::unique_ptr<Solver>> Create(const Driver& driver, CUstream stream,
                                                         absl::FunctionRef<void*(const char*)> find);
   ~Solver();
 
-  // Where a call works and reports.
+  // A call's work memory and its info.
   struct Call {
-    SolverWork need;  // of the same routine and arguments
+    SolverWork need;  // requested for the same routine and arguments
     CUdeviceptr work = 0;
     uint64_t work_bytes = 0;  // at `work`
     CUdeviceptr info = 0;
@@ -51,19 +52,19 @@ class Solver {
   absl::StatusOr<SolverWork> QrWork(DType dtype, int64_t m, int64_t n, CUdeviceptr sample);
   absl::Status Qr(DType dtype, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr tau,
                   const Call& call);
-  // Q's first columns, in place of the reflectors that Qr left. Counts in 32 bits.
+  // Q's first columns, in place of Qr's reflectors. Counts in 32 bits.
   absl::StatusOr<SolverWork> QWork(DType dtype, int64_t m, int64_t columns, int64_t num_reflectors,
                                    CUdeviceptr sample);
   absl::Status Q(DType dtype, int64_t m, int64_t columns, int64_t num_reflectors, CUdeviceptr a,
                  CUdeviceptr tau, const Call& call);
 
-  // Of m >= n only. `vectors`: 'A', 'S' or 'N'. `a` is lost.
+  // Requires m >= n. `vectors`: 'A', 'S' or 'N'. Overwrites `a`.
   absl::StatusOr<SolverWork> SvdWork(DType dtype, char vectors, int64_t m, int64_t n,
                                      CUdeviceptr sample);
   absl::Status Svd(DType dtype, char vectors, int64_t m, int64_t n, CUdeviceptr a, CUdeviceptr s,
                    CUdeviceptr u, CUdeviceptr vt, const Call& call);
 
-  // With `vectors` they replace `a`, which is lost otherwise.
+  // Overwrites `a`: with the eigenvectors if `vectors`.
   absl::StatusOr<SolverWork> EighWork(DType dtype, bool vectors, bool upper, int64_t n,
                                       CUdeviceptr sample);
   absl::Status Eigh(DType dtype, bool vectors, bool upper, int64_t n, CUdeviceptr a, CUdeviceptr w,
@@ -85,7 +86,7 @@ class Solver {
   template <typename Run>
   absl::Status RunIn(const Call& call, const SolverRoutine& routine, std::string_view doing,
                      Run run);
-  // Memory that stays while calls that were given it may still run.
+  // Host memory that stays valid while earlier calls may still use it.
   void* HostWork(uint64_t bytes);
 
   const Driver& driver_;

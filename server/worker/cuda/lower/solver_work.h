@@ -13,7 +13,7 @@ namespace stride::cuda {
 
 // One routine of a library for matrices of one kind: the values that determine its work memory.
 struct SolverRoutine {
-  std::string_view name;  // of a literal
+  std::string_view name;  // must refer to a literal
   DType dtype = DType::kFloat64;
   int64_t m = 0, n = 0, k = 0;
   char vectors = 'N';
@@ -25,8 +25,8 @@ struct SolverRoutine {
   }
 };
 
-// Work memory that a library has asked for, for one routine. There is no other way to make one than
-// to ask, and a size is read only after the library has written it.
+// Work memory that a library has requested for one routine. Only AskFor creates one, and a size is
+// read only after the library has written it.
 class SolverWork {
  public:
   // The work of no routine: no call accepts it.
@@ -47,13 +47,14 @@ class SolverWork {
   size_t device_bytes() const { return routine_.name.empty() ? 0 : device_bytes_; }
   size_t host_bytes() const { return routine_.name.empty() ? 0 : host_bytes_; }
 
-  // That a call of `routine` may work in `given_bytes` bytes of device memory at `address`.
-  // INTERNAL when the library was not asked about this routine, or is given less than it asked for.
+  // Checks that a call of `routine` may use `given_bytes` bytes of device memory at `address`.
+  // INTERNAL when the library was not asked about this routine, or when it gets less than it
+  // requested.
   absl::Status CheckGiven(const SolverRoutine& routine, uint64_t address,
                           uint64_t given_bytes) const;
 
  private:
-  // No library asks for so much.
+  // No library requests this much.
   static constexpr size_t kUnwritten = ~size_t{0};
 
   absl::Status CheckWritten() const;

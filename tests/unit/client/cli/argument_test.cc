@@ -14,7 +14,7 @@ Argument Parsed(const std::string& text) {
   return *argument;
 }
 
-TEST(ArgumentTest, TellsKindsApart) {
+TEST(ArgumentTest, DistinguishesKinds) {
   EXPECT_EQ(Parsed("x.npy").kind, Kind::kFile);
   EXPECT_EQ(Parsed("-").kind, Kind::kFile);
   EXPECT_EQ(Parsed("./5").kind, Kind::kFile);
@@ -25,7 +25,7 @@ TEST(ArgumentTest, TellsKindsApart) {
   EXPECT_EQ(Parsed("inout:x.npy").text, "x.npy");
 }
 
-TEST(ArgumentTest, Numbers) {
+TEST(ArgumentTest, ParsesNumbers) {
   EXPECT_EQ(std::get<int64_t>(Parsed("4096").number), 4096);
   EXPECT_EQ(std::get<int64_t>(Parsed("-5").number), -5);
   EXPECT_EQ(std::get<uint64_t>(Parsed("18446744073709551615").number), 18446744073709551615u);
@@ -41,13 +41,13 @@ TEST(ArgumentTest, Numbers) {
   EXPECT_EQ(std::get<int64_t>(Parsed("-9223372036854775808:int64").number), INT64_MIN);
 }
 
-TEST(ArgumentTest, Outputs) {
+TEST(ArgumentTest, ParsesOutputs) {
   EXPECT_EQ(Parsed("out:int32[4096]").spec, (ArraySpec{DataType::kInt32, {4096}}));
   EXPECT_EQ(Parsed("out:float32[3,4]").spec, (ArraySpec{DataType::kFloat32, {3, 4}}));
   EXPECT_EQ(Parsed("out:complex128[]").spec, (ArraySpec{DataType::kComplex128, {}}));
 }
 
-TEST(ArgumentTest, Refusals) {
+TEST(ArgumentTest, RefusesInvalidArguments) {
   struct Row {
     std::string text, message;
   };
@@ -67,7 +67,7 @@ TEST(ArgumentTest, Refusals) {
   }
 }
 
-TEST(ArgumentTest, NamedInputs) {
+TEST(ArgumentTest, ParsesNamedInputs) {
   EXPECT_EQ(SplitNamedInput("x=x.npy"), std::make_pair(std::string("x"), std::string("x.npy")));
   EXPECT_EQ(SplitNamedInput("x_1=a=b"), std::make_pair(std::string("x_1"), std::string("a=b")));
   EXPECT_FALSE(SplitNamedInput("x.npy").has_value());

@@ -11,26 +11,26 @@ TEST(SamplesTest, QuantilesAreSamples) {
   EXPECT_EQ(samples.median(), 100);
   EXPECT_EQ(samples.p99(), 198);
   EXPECT_EQ(samples.min(), 1);
-  samples.Add(0.5);  // after the others were sorted
+  samples.Add(0.5);  // after sorting
   EXPECT_EQ(samples.min(), 0.5);
   EXPECT_EQ(samples.count(), 201u);
 }
 
-TEST(SamplesTest, NoneIsZeroAndOneIsAll) {
+TEST(SamplesTest, EmptyAndSingleSamples) {
   EXPECT_EQ(Samples().p99(), 0);
   const Samples one({3.0});
   EXPECT_EQ(one.median(), 3);
   EXPECT_EQ(one.p99(), 3);
 }
 
-TEST(JainIndexTest, TellsEqualSharesFromOthers) {
+TEST(JainIndexTest, IndexOfEqualAndUnequalShares) {
   EXPECT_DOUBLE_EQ(JainIndex({2, 2, 2, 2}), 1);
   EXPECT_DOUBLE_EQ(JainIndex({1, 0, 0, 0}), 0.25);
   EXPECT_DOUBLE_EQ(JainIndex({}), 1);
   EXPECT_NEAR(JainIndex({1, 1.05}), 0.9994, 1e-4);
 }
 
-TEST(BenchRowTest, JsonHasWhatTheReportReads) {
+TEST(BenchRowTest, JsonHasTheFieldsOfTheReport) {
   const BenchRow row{.id = "clients/10/cpu:0",
                      .what = "ten \"clients\"",
                      .ours = Samples({0.002, 0.004, 0.003}),
@@ -46,7 +46,7 @@ TEST(BenchRowTest, JsonHasWhatTheReportReads) {
             R"("ratio":3,"calls_per_second":500})");
 }
 
-TEST(BenchRowTest, TextHasRatioAndRateWhereThereAreAny) {
+TEST(BenchRowTest, TextHasRatioAndRateIfKnown) {
   BenchRow row{.id = "x", .what = "a copy", .ours = Samples({0.5}), .bytes = 1 << 30};
   EXPECT_NE(ToText(row).find("2.00 GiB/s"), std::string::npos);
   EXPECT_NE(ToText(row).find("500.00 ms"), std::string::npos);

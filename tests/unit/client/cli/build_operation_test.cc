@@ -25,7 +25,7 @@ Result<Operation> Reduce(std::vector<std::string> arguments) {
   return BuildReduce(line.positionals(), line, source);
 }
 
-TEST(BuildOperationTest, AUfuncByName) {
+TEST(BuildOperationTest, UfuncByName) {
   const auto operation = Ufunc({"add", "@a", "2.5", "--dtype", "float32"});
   ASSERT_TRUE(operation.ok());
   const auto& ufunc = operation->impl().message.ufunc();
@@ -36,7 +36,7 @@ TEST(BuildOperationTest, AUfuncByName) {
   EXPECT_EQ(ufunc.data_type(), v1::DATA_TYPE_FLOAT32);
 }
 
-TEST(BuildOperationTest, AnExpressionByItsNamedInputs) {
+TEST(BuildOperationTest, ExpressionByNamedInputs) {
   const auto operation = Ufunc({"cos(x)**2 + n", "x=@x", "n=3:int16"});
   ASSERT_TRUE(operation.ok());
   const auto& expression = operation->impl().message.expression();
@@ -46,12 +46,12 @@ TEST(BuildOperationTest, AnExpressionByItsNamedInputs) {
   EXPECT_EQ(expression.inputs().at("n").scalar().data_type(), v1::DATA_TYPE_INT16);
 }
 
-TEST(BuildOperationTest, UfuncsOfTwoResults) {
+TEST(BuildOperationTest, UfuncsWithTwoResults) {
   EXPECT_EQ(Ufunc({"divmod", "@a", "@b"})->num_outputs(), 2);
   EXPECT_EQ(Ufunc({"add", "@a", "@b"})->num_outputs(), 1);
 }
 
-TEST(BuildOperationTest, AReduction) {
+TEST(BuildOperationTest, ReductionOptions) {
   const auto operation = Reduce({"mean", "@a", "--axis", "0,-1", "--keepdims"});
   ASSERT_TRUE(operation.ok());
   const auto& reduction = operation->impl().message.reduction();
@@ -60,7 +60,7 @@ TEST(BuildOperationTest, AReduction) {
   EXPECT_TRUE(reduction.keep_dims());
 }
 
-TEST(BuildOperationTest, Mistakes) {
+TEST(BuildOperationTest, MistakesAreRefused) {
   EXPECT_THAT(Ufunc({}).error().message, HasSubstr("missing"));
   EXPECT_THAT(Ufunc({"x + 1", "@x"}).error().message, HasSubstr("has no name"));
   EXPECT_THAT(Ufunc({"x + 1", "x=@x", "x=@y"}).error().message, HasSubstr("twice"));
@@ -114,7 +114,7 @@ TEST(BuildOperationTest, ArrayOperations) {
   EXPECT_EQ(random.creation().random().normal().deviation(), 2);
 }
 
-TEST(BuildOperationTest, MistakesOfArrayOperations) {
+TEST(BuildOperationTest, MistakesOfArrayOperationsAreRefused) {
   EXPECT_THAT(Build("sort", {"@a", "--axis", "0,1"}).error().message, HasSubstr("one axis"));
   EXPECT_THAT(Build("topk", {"many", "@a"}).error().message, HasSubstr("not how many"));
   EXPECT_THAT(Build("histogram", {"@a"}).error().message, HasSubstr("--range"));

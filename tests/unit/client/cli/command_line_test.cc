@@ -19,7 +19,7 @@ Result<CommandLine> Parse(std::vector<std::string> arguments) {
   return CommandLine::Parse(arguments, kOptions);
 }
 
-TEST(CommandLineTest, OptionsStandAnywhereInAnyForm) {
+TEST(CommandLineTest, OptionsAreParsedAtAnyPosition) {
   const auto line = Parse({"sum", "--axis", "-1", "x.npy", "--axis=0", "-o", "a", "-ob", "--json"});
   ASSERT_TRUE(line.ok());
   EXPECT_THAT(line->positionals(), ElementsAre("sum", "x.npy"));

@@ -14,7 +14,7 @@ std::string Text(T value) {
   return FormatElement(DataTypeOf<T>(), reinterpret_cast<const std::byte*>(&value));
 }
 
-TEST(ElementsTest, ShortestThatReadsBack) {
+TEST(ElementsTest, PrintsShortestRoundTrip) {
   EXPECT_EQ(Text(int8_t{-5}), "-5");
   EXPECT_EQ(Text(uint64_t{18446744073709551615u}), "18446744073709551615");
   EXPECT_EQ(Text(0.1f), "0.1");

@@ -1,4 +1,4 @@
-// The stride program as a user meets it, on a private fake daemon.
+// The stride program as users run it, on a private fake daemon.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ class ProgramTest : public ::testing::Test {
   ProgramTest() {
     std::string name = "/tmp/program.XXXXXX";
     folder_ = mkdtemp(name.data());
-    // Private daemons put their folders here, and no daemon stands at the default address.
+    // Private daemons create their folders here, and no daemon listens at the default address.
     setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
     setenv("STRIDE_DAEMON", STRIDE_FAKE_DAEMON, 1);
     unsetenv("STRIDE_ADDRESS");
@@ -64,7 +64,7 @@ class ProgramTest : public ::testing::Test {
     return Path(name);
   }
 
-  // Folders of private daemons that are still there.
+  // Folders of private daemons that still exist.
   int NumPrivate() {
     int count = 0;
     for (const auto& entry : fs::directory_iterator(folder_))
@@ -75,7 +75,7 @@ class ProgramTest : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(ProgramTest, OneCommandDoesTheJob) {
+TEST_F(ProgramTest, OneCommandComputesAResult) {
   const std::string a = Save("a.npy", {1, 2, 3});
   const auto outcome = Run("ufunc add " + a + " " + a + " -o " + Path("c.npy"));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -100,7 +100,7 @@ TEST_F(ProgramTest, PrintsAndPipes) {
   EXPECT_TRUE(npy::Reader::Open(Path("piped.npy")).ok());
 }
 
-TEST_F(ProgramTest, ExitCodesAreTheDaemonsAndNothingIsLeft) {
+TEST_F(ProgramTest, ExitCodesFollowDaemonErrors) {
   const std::string a = Save("a.npy", {1});
   const auto unknown = Run("ufunc ad " + a + " " + a + " -o " + Path("c.npy"));
   EXPECT_EQ(unknown.code, 3);
@@ -114,7 +114,7 @@ TEST_F(ProgramTest, ExitCodesAreTheDaemonsAndNothingIsLeft) {
   EXPECT_THAT(put.err, HasSubstr("needs one that stays"));
 }
 
-TEST_F(ProgramTest, ADaemonThatDiesIsTold) {
+TEST_F(ProgramTest, DaemonDeathIsReported) {
   setenv("STRIDE_DAEMON", "/bin/false", 1);
   const auto outcome = Run("devices");
   EXPECT_EQ(outcome.code, 14);
@@ -122,7 +122,7 @@ TEST_F(ProgramTest, ADaemonThatDiesIsTold) {
   EXPECT_EQ(NumPrivate(), 0);
 }
 
-TEST_F(ProgramTest, TyposAreUnderstood) {
+TEST_F(ProgramTest, TyposGetSuggestions) {
   const auto command = Run("ufnuc");
   EXPECT_EQ(command.code, 3);
   EXPECT_THAT(command.err, HasSubstr("Did you mean stride ufunc?"));
@@ -136,7 +136,7 @@ TEST_F(ProgramTest, TyposAreUnderstood) {
   }
 }
 
-TEST_F(ProgramTest, AnInterruptStopsTheDaemonInOrder) {
+TEST_F(ProgramTest, InterruptStopsTheDaemonCleanly) {
   const pid_t pid = fork();
   if (pid == 0) {
     freopen("/dev/null", "w", stdout);

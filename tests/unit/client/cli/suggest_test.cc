@@ -7,7 +7,7 @@
 namespace stride::cli {
 namespace {
 
-TEST(SuggestTest, NearWordsOnly) {
+TEST(SuggestTest, SuggestsOnlyNearWords) {
   const std::vector<std::string> names = {"devices", "top",    "put",    "get",
                                           "ufunc",   "reduce", "kernel", "doctor"};
   EXPECT_EQ(Suggest("device", names), "devices");

@@ -7,7 +7,7 @@
 namespace stride::internal {
 namespace {
 
-TEST(AddressTest, WhatADaemonListensOnAndWhatOneWrites) {
+TEST(AddressTest, AcceptsDaemonAddressesAndShortForms) {
   const std::pair<const char*, const char*> rows[] = {
       {"unix:/run/stride/stride.sock", "unix:/run/stride/stride.sock"},
       {"unix:///run/s", "unix:///run/s"},
@@ -24,7 +24,7 @@ TEST(AddressTest, WhatADaemonListensOnAndWhatOneWrites) {
   }
 }
 
-TEST(AddressTest, AnythingElseIsRefusedInWords) {
+TEST(AddressTest, InvalidAddressIsRefusedWithText) {
   const std::pair<const char*, const char*> rows[] = {
       {"unix:", "path of the Unix socket is missing"},
       {"localhost", "port is missing"},

@@ -7,13 +7,13 @@ namespace {
 
 constexpr int64_t kMiB = 1 << 20;
 
-TEST(CutRangesTest, SmallOnesStayWhole) {
+TEST(CutRangesTest, SmallRangesStayWhole) {
   EXPECT_EQ(CutRanges(0, 8), (std::vector<Range>{{0, 0}}));
   EXPECT_EQ(CutRanges(1, 8), (std::vector<Range>{{0, 1}}));
   EXPECT_EQ(CutRanges(15 * kMiB, 8), (std::vector<Range>{{0, 15 * kMiB}}));
 }
 
-TEST(CutRangesTest, LargeOnesAreCoveredOnce) {
+TEST(CutRangesTest, LargeRangesAreCoveredOnce) {
   for (int64_t size : {16 * kMiB, 16 * kMiB + 1, 100 * kMiB - 3, int64_t{5} << 30}) {
     for (int parts : {1, 2, 8}) {
       const auto ranges = CutRanges(size, parts);

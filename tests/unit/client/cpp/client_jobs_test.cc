@@ -39,7 +39,7 @@ class ClientJobsTest : public ::testing::Test {
   std::optional<Client> client_;
 };
 
-TEST_F(ClientJobsTest, IsAcceptedWatchedAndTold) {
+TEST_F(ClientJobsTest, JobIsAcceptedWatchedAndReported) {
   const auto job = client_->CreateJob(Spec("j"));
   ASSERT_TRUE(job.ok()) << job.error().ToString();
   EXPECT_EQ(job->name, "tenants/default/jobs/j");
@@ -60,13 +60,13 @@ TEST_F(ClientJobsTest, IsAcceptedWatchedAndTold) {
   EXPECT_EQ(last->label, "two");
 }
 
-TEST_F(ClientJobsTest, ARequestIdMakesOneJobOfTwoCalls) {
+TEST_F(ClientJobsTest, EqualRequestIdCreatesOneJob) {
   JobSpec spec = Spec("first");
   spec.request_id = "0e7a2b6c-8a51-4c1e-9d1f-2a0c57f3b9aa";
   ASSERT_TRUE(client_->CreateJob(spec).ok());
   spec.id = "second";
   EXPECT_EQ(client_->CreateJob(spec)->name, "tenants/default/jobs/first");
-  // Without one the client makes its own, each time another.
+  // Without one, the client generates a new id for each call.
   EXPECT_EQ(client_->CreateJob(Spec("third"))->name, "tenants/default/jobs/third");
   EXPECT_EQ(client_->CreateJob(Spec("fourth"))->name, "tenants/default/jobs/fourth");
 }

@@ -48,7 +48,7 @@ class ClientTest : public ::testing::Test {
   std::optional<Client> client_;
 };
 
-TEST_F(ClientTest, BytesComeBack) {
+TEST_F(ClientTest, PutThenGetReturnsTheBytes) {
   for (int64_t count : {int64_t{0}, int64_t{1}, int64_t{100'000}, int64_t{9'000'001}}) {
     std::vector<int32_t> values(static_cast<size_t>(count));
     std::iota(values.begin(), values.end(), 0);
@@ -76,16 +76,16 @@ TEST_F(ClientTest, LargeArraysTravelInRanges) {
   EXPECT_EQ(daemon_->counters().fetches, 4);
 }
 
-TEST_F(ClientTest, AChainNeedsNoAnswers) {
+TEST_F(ClientTest, ChainNeedsNoRoundTrips) {
   const Array one = Put({1, 2, 3});
-  // With answers held back only a client that does not wait gets to the end.
+  // With responses withheld, only a client that does not wait reaches the end.
   daemon_->faults().hold_answers = true;
   Array sum = client_->Ufunc("add", {one, one});
   for (int i = 0; i < 199; ++i) sum = client_->Ufunc("add", {sum, one});
   EXPECT_EQ(sum.Wait({.timeout = milliseconds(50)}).error().code, Code::kDeadlineExceeded);
   daemon_->faults().hold_answers = false;
-  // The small fetch takes the same road, behind the chain, and needs none of the answers that were
-  // swallowed.
+  // The small fetch takes the same stream, after the chain, and needs none of the withheld
+  // responses.
   std::vector<int32_t> out(3);
   ASSERT_TRUE(client_->FetchInto<int32_t>(sum, out).ok());
   EXPECT_EQ(out, (std::vector<int32_t>{201, 402, 603}));
@@ -110,7 +110,7 @@ TEST_F(ClientTest, ManyThreadsShareMessages) {
   EXPECT_EQ(daemon_->counters().sessions, 1);
 }
 
-TEST_F(ClientTest, ABurstOfOneThreadSharesMessages) {
+TEST_F(ClientTest, BurstOfOneThreadSharesMessages) {
   const Array one = Put({1});
   const int before = daemon_->counters().messages;
   std::vector<Array> sums;
@@ -119,8 +119,9 @@ TEST_F(ClientTest, ABurstOfOneThreadSharesMessages) {
   EXPECT_LT(daemon_->counters().messages - before, 2000);
 }
 
-// What follows a few unanswered messages waits to travel together, until somebody waits for it.
-TEST_F(ClientTest, UnansweredMessagesHoldTheNext) {
+// After a few unanswered messages, later commands wait for a shared message until a caller waits
+// for them.
+TEST_F(ClientTest, UnansweredMessagesDelayTheNext) {
   constexpr int kMost = 4, kAdds = 300;
   const Array one = Put({1});
   ASSERT_TRUE(one.Spec().ok());
@@ -137,13 +138,13 @@ TEST_F(ClientTest, UnansweredMessagesHoldTheNext) {
   std::vector<int32_t> out(1);
   ASSERT_TRUE(client_->FetchInto<int32_t>(sum, out).ok());
   EXPECT_EQ(out[0], 1 + kAdds);
-  // All is answered, so nothing waits any more.
+  // Every message is answered, so no command is delayed.
   const Array last = client_->Ufunc("add", {sum, one});
   EXPECT_TRUE(last.Wait().ok());
 }
 
-// Destruction meets the writer thread at work.
-TEST_F(ClientTest, ABurstMayBeAbandoned) {
+// Destruction while the writer thread works.
+TEST_F(ClientTest, BurstMayBeAbandoned) {
   const Array one = Put({1});
   for (int i = 0; i < 500; ++i) (void)client_->Ufunc("add", {one, one});
   client_.reset();
@@ -162,7 +163,7 @@ TEST_F(ClientTest, ErrorsStayOnArrays) {
   }
 }
 
-TEST_F(ClientTest, ReleasesGoInBatches) {
+TEST_F(ClientTest, ReleasesAreBatched) {
   {
     const Array one = Put({1});
     const Operand kept = one;
@@ -183,7 +184,7 @@ TEST_F(ClientTest, TypesAndSizesAreChecked) {
   EXPECT_EQ(Array().Wait().error().code, Code::kInvalidArgument);
 }
 
-TEST_F(ClientTest, ABrokenStreamFailsWhatItCarriedAndIsReplaced) {
+TEST_F(ClientTest, BrokenStreamFailsItsCommandsAndIsReplaced) {
   const Array one = Put({5});
   daemon_->faults().break_streams = true;
   const Array lost = client_->Ufunc("add", {one, one});
@@ -193,7 +194,7 @@ TEST_F(ClientTest, ABrokenStreamFailsWhatItCarriedAndIsReplaced) {
   EXPECT_EQ(daemon_->counters().streams, 2);
 }
 
-TEST_F(ClientTest, WaitsEndByCancellationAndTime) {
+TEST_F(ClientTest, WaitsEndByCancellationAndTimeout) {
   const Array one = Put({1});
   daemon_->faults().hold_answers = true;
   const Array sum = client_->Ufunc("add", {one, one});
@@ -205,13 +206,13 @@ TEST_F(ClientTest, WaitsEndByCancellationAndTime) {
   EXPECT_EQ(fetch.Get().error().code, Code::kCancelled);
 }
 
-TEST_F(ClientTest, AShortDownloadIsAnError) {
+TEST_F(ClientTest, ShortDownloadIsAnError) {
   const Array array = Put(std::vector<int32_t>(1'000'000, 1));
   daemon_->faults().short_fetch = true;
   EXPECT_EQ(client_->Fetch<int32_t>(array).error().code, Code::kDataLoss);
 }
 
-TEST_F(ClientTest, NamedArraysStay) {
+TEST_F(ClientTest, NamedArraysPersist) {
   const std::vector<int32_t> values = {1, 2};
   for (const char* id : {"a", "b", "c"}) {
     PutOptions options;
@@ -225,7 +226,7 @@ TEST_F(ClientTest, NamedArraysStay) {
   EXPECT_EQ(gone.error().reason, "ARRAY_NOT_FOUND");
 }
 
-TEST_F(ClientTest, TheSessionEndsWithTheClient) {
+TEST_F(ClientTest, SessionEndsWithTheClient) {
   Array outlives = Put({1});
   EXPECT_EQ(daemon_->counters().open_sessions, 1);
   client_.reset();
@@ -233,7 +234,7 @@ TEST_F(ClientTest, TheSessionEndsWithTheClient) {
   EXPECT_EQ(outlives.Wait().error().code, Code::kCancelled);
 }
 
-TEST_F(ClientTest, UploadsInTheBackground) {
+TEST_F(ClientTest, UploadRunsInTheBackground) {
   const std::vector<int32_t> values(3'000'000, 3);
   auto future =
       client_->PutAsync(std::as_bytes(std::span(values)), {DataType::kInt32, {3'000'000}});
@@ -242,12 +243,12 @@ TEST_F(ClientTest, UploadsInTheBackground) {
   EXPECT_EQ(client_->Fetch<int32_t>(*array)->at(2'999'999), 3);
 }
 
-TEST(DeviceTest, ItsPlaceIsItsKindAndIndex) {
+TEST(DeviceTest, DeviceNameIsKindAndIndex) {
   const Device device{.name = "devices/GPU-4a1c", .kind = "cuda", .index = 1};
   EXPECT_EQ(device.place(), "devices/cuda:1");
 }
 
-TEST_F(ClientTest, WatchesDevicesForSomeRounds) {
+TEST_F(ClientTest, WatchDevicesReturnsSamples) {
   int rounds = 0;
   ASSERT_TRUE(client_
                   ->WatchDevices({.max_samples = 3},
@@ -262,7 +263,7 @@ TEST_F(ClientTest, WatchesDevicesForSomeRounds) {
   EXPECT_EQ(rounds, 3);
 }
 
-TEST_F(ClientTest, NoDaemonIsTold) {
+TEST_F(ClientTest, MissingDaemonIsReported) {
   const auto none = Client::Connect(
       {.address = "unix:" + folder_ + "/none", .connect_timeout = milliseconds(200)});
   ASSERT_FALSE(none.ok());
@@ -270,9 +271,9 @@ TEST_F(ClientTest, NoDaemonIsTold) {
   EXPECT_THAT(none.error().message, HasSubstr("there is no socket"));
 }
 
-TEST_F(ClientTest, ASocketThatThisUserMayNotOpen_IsPermissionDeniedAtOnce) {
+TEST_F(ClientTest, InaccessibleSocketIsPermissionDenied) {
   ASSERT_EQ(chmod((folder_ + "/s").c_str(), 0), 0);
-  // A thread may have another user than its process: no other does root find closed doors as.
+  // A thread may have another user than its process; root itself can open every socket.
   std::optional<Error> error;
   std::thread([&] {
     if (geteuid() == 0) {
@@ -288,7 +289,7 @@ TEST_F(ClientTest, ASocketThatThisUserMayNotOpen_IsPermissionDeniedAtOnce) {
   EXPECT_THAT(error->message, HasSubstr("may not open"));
 }
 
-TEST_F(ClientTest, APortThatNothingListensOn_IsSaid) {
+TEST_F(ClientTest, PortWithoutListenerIsReported) {
   const auto none =
       Client::Connect({.address = "127.0.0.1:1", .connect_timeout = milliseconds(200)});
   ASSERT_FALSE(none.ok());

@@ -1,4 +1,4 @@
-// Command streams over local connections. Those by gRPC: client_test.
+// Command streams over local connections. client_test covers those by gRPC.
 #include "client/cpp/src/command_stream.h"
 
 #include <filesystem>
@@ -31,7 +31,7 @@ TEST(LocalCommandConnectionTest, CarriesMessagesBothWays) {
   EXPECT_EQ(read.results(0).id(), 7u);
 }
 
-TEST(LocalCommandConnectionTest, TellsTheDaemonsReason) {
+TEST(LocalCommandConnectionTest, ReportsTheReasonOfTheDaemon) {
   auto [client, peer] = ConnectedPair();
   const auto connection = ExecuteLocally(std::move(client));
   peer->Send(StatusFrame(static_cast<int>(Code::kNotFound), "SESSION_NOT_FOUND"));
@@ -40,11 +40,11 @@ TEST(LocalCommandConnectionTest, TellsTheDaemonsReason) {
   const Error error = connection->Finish();
   EXPECT_EQ(error.code, Code::kNotFound);
   EXPECT_EQ(error.reason, "SESSION_NOT_FOUND");
-  // Nobody writes to what has ended.
+  // A write after the end fails.
   EXPECT_FALSE(connection->Write({}));
 }
 
-TEST(LocalCommandConnectionTest, IsUnavailableWhenItBreaks) {
+TEST(LocalCommandConnectionTest, BrokenConnectionIsUnavailable) {
   auto [client, peer] = ConnectedPair();
   const auto connection = ExecuteLocally(std::move(client));
   peer.reset();
@@ -53,7 +53,7 @@ TEST(LocalCommandConnectionTest, IsUnavailableWhenItBreaks) {
   EXPECT_EQ(connection->Finish().code, Code::kUnavailable);
 }
 
-TEST(LocalCommandConnectionTest, IsCancelledByCancel) {
+TEST(LocalCommandConnectionTest, CancelEndsTheStream) {
   auto [client, peer] = ConnectedPair();
   const auto connection = ExecuteLocally(std::move(client));
   std::thread reader([&, &c = *connection] {
@@ -65,7 +65,7 @@ TEST(LocalCommandConnectionTest, IsCancelledByCancel) {
   reader.join();
 }
 
-// Sessions are a fake daemon's, command streams of whatever `serve` does.
+// A fake daemon serves sessions; `serve` serves command streams.
 class LocalCommandStreamTest : public ::testing::Test {
  protected:
   LocalCommandStreamTest() {
@@ -125,7 +125,7 @@ class LocalCommandStreamTest : public ::testing::Test {
   std::unique_ptr<CommandStream> stream_;
 };
 
-TEST_F(LocalCommandStreamTest, CommandsTravelByTheConnectionAlone) {
+TEST_F(LocalCommandStreamTest, CommandsUseOnlyTheConnection) {
   std::vector<std::shared_ptr<PendingCommand>> commands;
   for (int i = 0; i < 1000; ++i) commands.push_back(Submit());
   for (auto& command : commands) EXPECT_EQ(CodeOf(*command), Code::kOk);
@@ -133,7 +133,7 @@ TEST_F(LocalCommandStreamTest, CommandsTravelByTheConnectionAlone) {
   EXPECT_EQ(daemon_->counters().streams, 0);
 }
 
-TEST_F(LocalCommandStreamTest, ASessionThatHasGoneIsFollowedByAnother) {
+TEST_F(LocalCommandStreamTest, LostSessionIsReplaced) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
@@ -146,7 +146,7 @@ TEST_F(LocalCommandStreamTest, ASessionThatHasGoneIsFollowedByAnother) {
   EXPECT_EQ(daemon_->counters().sessions, 2);
 }
 
-TEST_F(LocalCommandStreamTest, ABrokenConnectionIsFollowedByAnother) {
+TEST_F(LocalCommandStreamTest, BrokenConnectionIsReplaced) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
@@ -157,7 +157,7 @@ TEST_F(LocalCommandStreamTest, ABrokenConnectionIsFollowedByAnother) {
   EXPECT_EQ(daemon_->counters().sessions, 1);
 }
 
-TEST_F(LocalCommandStreamTest, CloseCancelsWhatIsNotAnswered) {
+TEST_F(LocalCommandStreamTest, CloseCancelsUnansweredCommands) {
   std::promise<void> received;
   serve_ = [&](LocalPeer& peer) {
     PeerFrame frame;

@@ -12,7 +12,7 @@ namespace {
 
 using Answer = std::optional<Result<v1::RunResponse>>;
 
-// What the daemon does with a connection; it ends when this returns.
+// Serves a connection as the daemon; it ends when this returns.
 using Serve = std::function<void(LocalPeer& peer)>;
 
 std::string RunFrame() {
@@ -29,7 +29,7 @@ class LocalCallsTest : public ::testing::Test {
  protected:
   ~LocalCallsTest() override { EndServers(); }
 
-  // Before what they use goes.
+  // Destroyed before the members that they use.
   void EndServers() {
     calls_.Close();
     for (auto& server : servers_) server.join();
@@ -69,12 +69,12 @@ class LocalCallsTest : public ::testing::Test {
   LocalCalls calls_{[this](const CallOptions& options) { return Open(options); }};
 };
 
-TEST_F(LocalCallsTest, OneConnectionServesOneCallAfterTheOther) {
+TEST_F(LocalCallsTest, OneConnectionServesConsecutiveCalls) {
   for (int i = 0; i < 3; ++i) ExpectAnswer();
   EXPECT_EQ(num_asked_, 1);
 }
 
-TEST_F(LocalCallsTest, AStatusIsAnErrorAndNotTheConnectionsEnd) {
+TEST_F(LocalCallsTest, StatusKeepsTheConnection) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
@@ -88,7 +88,7 @@ TEST_F(LocalCallsTest, AStatusIsAnErrorAndNotTheConnectionsEnd) {
   EXPECT_EQ(num_asked_, 1);
 }
 
-TEST_F(LocalCallsTest, AnAnswerOfAnotherKindIsTheConnectionsEnd) {
+TEST_F(LocalCallsTest, ResponseOfWrongKindEndsTheConnection) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
@@ -100,7 +100,7 @@ TEST_F(LocalCallsTest, AnAnswerOfAnotherKindIsTheConnectionsEnd) {
   ExpectAnswer();
 }
 
-TEST_F(LocalCallsTest, RequestAndDeadlineTravel) {
+TEST_F(LocalCallsTest, RequestAndDeadlineAreSent) {
   std::promise<PeerFrame> first, second;
   serve_ = [&](LocalPeer& peer) {
     for (auto* promise : {&first, &second}) {
@@ -123,7 +123,7 @@ TEST_F(LocalCallsTest, RequestAndDeadlineTravel) {
   EndServers();
 }
 
-TEST_F(LocalCallsTest, AMissedDeadlineEndsCallAndConnection) {
+TEST_F(LocalCallsTest, MissedDeadlineEndsCallAndConnection) {
   std::promise<void> ended;
   serve_ = [&](LocalPeer& peer) {
     PeerFrame frame;
@@ -151,13 +151,13 @@ TEST_F(LocalCallsTest, CancellationEndsCallAndConnection) {
   EXPECT_EQ(CodeOf(Run({.cancellation = cancellation})), Code::kCancelled);
   serve_ = AnswerAll;
   ExpectAnswer();
-  // Cancelled already: the daemon gets nothing, and the connection that was idle goes.
+  // Cancelled already: the daemon receives nothing, and the idle connection closes.
   EXPECT_EQ(CodeOf(Run({.cancellation = cancellation})), Code::kCancelled);
   ExpectAnswer();
   EndServers();
 }
 
-TEST_F(LocalCallsTest, AnEndBehindTheRequestIsUnavailable) {
+TEST_F(LocalCallsTest, EndAfterTheRequestIsUnavailable) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
@@ -167,12 +167,12 @@ TEST_F(LocalCallsTest, AnEndBehindTheRequestIsUnavailable) {
   ExpectAnswer();
 }
 
-TEST_F(LocalCallsTest, ARequestThatCannotBeSentMayGoAnotherWay) {
+TEST_F(LocalCallsTest, UnsentRequestMayUseGrpc) {
   std::promise<void> stopped;
   serve_ = [&](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
-    // Before the answer, so that the client cannot be faster.
+    // Before the response, so that the client cannot be faster.
     peer.StopReceiving();
     peer.Send(RunFrame());
     stopped.get_future().wait();
@@ -183,20 +183,20 @@ TEST_F(LocalCallsTest, ARequestThatCannotBeSentMayGoAnotherWay) {
   EndServers();
 }
 
-TEST_F(LocalCallsTest, WhatEndedWhileIdleIsNotUsed) {
+TEST_F(LocalCallsTest, ConnectionEndedWhileIdleIsNotUsed) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
     peer.Send(RunFrame());
   };
   ExpectAnswer();
-  servers_.front().join();  // and with it the connection's other end
+  servers_.front().join();  // and the connection's other end with it
   servers_.clear();
   ExpectAnswer();
   EXPECT_EQ(num_asked_, 2);
 }
 
-TEST_F(LocalCallsTest, ADaemonThatHasNoneIsNotAskedAgainForAWhile) {
+TEST_F(LocalCallsTest, DaemonWithoutLocalCallsIsNotAskedAgain) {
   for (const Code code : {Code::kUnimplemented, Code::kResourceExhausted}) {
     refusal_ = code;
     num_asked_ = 0;
@@ -208,14 +208,14 @@ TEST_F(LocalCallsTest, ADaemonThatHasNoneIsNotAskedAgainForAWhile) {
   }
 }
 
-TEST_F(LocalCallsTest, ADaemonThatIsAwayIsAskedAgain) {
+TEST_F(LocalCallsTest, UnavailableDaemonIsAskedAgain) {
   refusal_ = Code::kUnavailable;
   for (int i = 0; i < LocalCalls::kMaxConnections + 1; ++i) EXPECT_FALSE(Run());
   refusal_ = Code::kOk;
   ExpectAnswer();
 }
 
-TEST_F(LocalCallsTest, CallsBeyondTheMostConnectionsGoAnotherWay) {
+TEST_F(LocalCallsTest, CallsBeyondConnectionLimitUseGrpc) {
   std::promise<void> go;
   std::atomic<int> num_calls = 0;
   serve_ = [&, went = go.get_future().share()](LocalPeer& peer) {
@@ -236,14 +236,14 @@ TEST_F(LocalCallsTest, CallsBeyondTheMostConnectionsGoAnotherWay) {
   EndServers();
 }
 
-TEST_F(LocalCallsTest, WhatNoFrameMayHoldGoesAnotherWay) {
+TEST_F(LocalCallsTest, OversizedRequestUsesGrpc) {
   v1::RunRequest request;
   request.set_session(std::string(LocalConnection::kMaxMessageBytes, 's'));
   EXPECT_FALSE(calls_.Run(request, {}, {}));
   EXPECT_EQ(num_asked_, 0);
 }
 
-TEST(LocalCallsWithoutAnOpenerTest, HaveNone) {
+TEST(LocalCallsWithoutAnOpenerTest, NoConnectionIsOpened) {
   LocalCalls calls{LocalCalls::Opener()};
   EXPECT_FALSE(calls.Run({}, {}, {}));
   EXPECT_EQ(calls.Open({}), nullptr);

@@ -35,7 +35,7 @@ v1::RunRequest RequestOf(size_t bytes) {
   return request;
 }
 
-TEST_F(LocalConnectionTest, WritesWhatTheContractSays) {
+TEST_F(LocalConnectionTest, WritesFramesOfTheContract) {
   const auto request = RequestOf(3);
   ASSERT_EQ(client_->Write(v1::LOCAL_FRAME_RUN, request, std::chrono::nanoseconds(0x0102)),
             Outcome::kDone);
@@ -44,7 +44,7 @@ TEST_F(LocalConnectionTest, WritesWhatTheContractSays) {
   EXPECT_EQ(bytes, std::string("\5\0\0\0\1\0\0\0\2\1\0\0\0\0\0\0", 16) + "\n\3sss");
 }
 
-TEST_F(LocalConnectionTest, AShorterFrameFollowsALongerOne) {
+TEST_F(LocalConnectionTest, ShorterFrameFollowsLongerOne) {
   for (const size_t size : {size_t{5000}, size_t{10}, size_t{3} << 20, size_t{1}}) {
     const auto request = RequestOf(size);
     std::thread writer(
@@ -57,7 +57,7 @@ TEST_F(LocalConnectionTest, AShorterFrameFollowsALongerOne) {
   }
 }
 
-TEST_F(LocalConnectionTest, FramesMayComeInPieces) {
+TEST_F(LocalConnectionTest, FramesMayArriveInPieces) {
   const std::string frame = Frame(7, "a message") + Frame(8, "");
   for (size_t split = 1; split < frame.size(); ++split) {
     std::thread sender([&] {
@@ -71,7 +71,7 @@ TEST_F(LocalConnectionTest, FramesMayComeInPieces) {
   }
 }
 
-TEST_F(LocalConnectionTest, SeveralFramesMayComeAtOnce) {
+TEST_F(LocalConnectionTest, SeveralFramesMayArriveAtOnce) {
   peer_->Send(Frame(1, "one") + Frame(2, "") + Frame(3, "three") + Frame(4, "four").substr(0, 18));
   ExpectFrame(1, "one");
   ExpectFrame(2, "");
@@ -98,7 +98,7 @@ TEST_F(LocalConnectionTest, FramesOfAllSizesMayFollowEachOther) {
   }
 }
 
-TEST_F(LocalConnectionTest, WhatIsTooLargeIsNoFrame) {
+TEST_F(LocalConnectionTest, OversizedFrameIsRefused) {
   std::string header = Frame(1, "");
   const uint32_t size = LocalConnection::kMaxMessageBytes + 1;
   std::memcpy(header.data(), &size, sizeof(size));
@@ -106,7 +106,7 @@ TEST_F(LocalConnectionTest, WhatIsTooLargeIsNoFrame) {
   EXPECT_EQ(Read(), Outcome::kEnded);
 }
 
-TEST_F(LocalConnectionTest, MayEndAnywhere) {
+TEST_F(LocalConnectionTest, ConnectionMayEndAnywhere) {
   const std::string frame = Frame(7, "a message");
   for (size_t split = 0; split < frame.size(); ++split) {
     std::tie(client_, peer_) = ConnectedPair();
@@ -116,7 +116,7 @@ TEST_F(LocalConnectionTest, MayEndAnywhere) {
   }
 }
 
-TEST_F(LocalConnectionTest, WhatCameBeforeTheEndIsRead) {
+TEST_F(LocalConnectionTest, FramesBeforeTheEndAreRead) {
   peer_->Send(Frame(7, "last"));
   peer_.reset();
   ExpectFrame(7, "last");
@@ -124,13 +124,13 @@ TEST_F(LocalConnectionTest, WhatCameBeforeTheEndIsRead) {
   EXPECT_EQ(client_->Write(v1::LOCAL_FRAME_RUN, RequestOf(1)), Outcome::kEnded);
 }
 
-TEST_F(LocalConnectionTest, ReadsEndInTime) {
+TEST_F(LocalConnectionTest, ReadsEndAtDeadline) {
   EXPECT_EQ(Read(Now()), Outcome::kTimedOut);
   peer_->Send(Frame(7, "half").substr(0, 18));
   EXPECT_EQ(Read(Now()), Outcome::kTimedOut);
 }
 
-TEST_F(LocalConnectionTest, WritesEndInTime) {
+TEST_F(LocalConnectionTest, WritesEndAtDeadline) {
   EXPECT_EQ(client_->Write(v1::LOCAL_FRAME_RUN, RequestOf(8 << 20), {}, Now()), Outcome::kTimedOut);
 }
 
@@ -138,7 +138,7 @@ TEST_F(LocalConnectionTest, CancelEndsReadsAndWrites) {
   std::thread reader([&] { EXPECT_EQ(Read(), Outcome::kEnded); });
   std::thread writer(
       [&] { EXPECT_EQ(client_->Write(v1::LOCAL_FRAME_RUN, RequestOf(8 << 20)), Outcome::kEnded); });
-  // Something of it has come, so it is being written.
+  // A part of it has arrived, so the write is in progress.
   std::string first(1, '\0');
   ASSERT_TRUE(peer_->ReceiveAll(first));
   client_->Cancel();
@@ -146,7 +146,7 @@ TEST_F(LocalConnectionTest, CancelEndsReadsAndWrites) {
   writer.join();
 }
 
-TEST_F(LocalConnectionTest, IsQuietWhileNothingComes) {
+TEST_F(LocalConnectionTest, IsQuietWithoutIncomingBytes) {
   EXPECT_TRUE(client_->Quiet());
   peer_->Send(Frame(1, "one") + Frame(2, "two"));
   EXPECT_FALSE(client_->Quiet());

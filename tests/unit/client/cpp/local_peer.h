@@ -50,7 +50,7 @@ class LocalPeer {
   void Send(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t sent = send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent < 0) return;  // the client has gone
+      if (sent < 0) return;  // the client has closed the connection
       bytes.remove_prefix(static_cast<size_t>(sent));
     }
   }
@@ -58,7 +58,7 @@ class LocalPeer {
     for (int unread = 1; unread != 0; std::this_thread::yield())
       ASSERT_EQ(ioctl(socket_.get(), SIOCOUTQ, &unread), 0);
   }
-  // False at the end.
+  // Returns false at the end.
   bool Receive(PeerFrame* frame) {
     std::string header(16, '\0');
     if (!ReceiveAll(header)) return false;
@@ -73,7 +73,7 @@ class LocalPeer {
     return bytes.empty() || recv(socket_.get(), bytes.data(), bytes.size(), MSG_WAITALL) ==
                                 static_cast<ssize_t>(bytes.size());
   }
-  // Takes nothing more from the client, who can still read.
+  // Stops reading from the client, who can still read.
   void StopReceiving() { shutdown(socket_.get(), SHUT_RD); }
   void End() { shutdown(socket_.get(), SHUT_RDWR); }
 

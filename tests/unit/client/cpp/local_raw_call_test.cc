@@ -27,7 +27,7 @@ std::string TextOf(const grpc::ByteBuffer& buffer) {
   return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
 }
 
-// Each connection is served by `serve_`, and ends when that returns.
+// `serve_` serves each connection, which ends when it returns.
 class LocalRawCallTest : public ::testing::Test {
  protected:
   ~LocalRawCallTest() override {
@@ -41,7 +41,7 @@ class LocalRawCallTest : public ::testing::Test {
   std::function<void(LocalPeer& peer)> serve_;
   int num_asked_ = 0;
   std::vector<std::thread> servers_;
-  // Nobody is there: a call that goes by gRPC is UNAVAILABLE.
+  // No server listens: a call by gRPC is UNAVAILABLE.
   std::shared_ptr<grpc::Channel> channel_ =
       grpc::CreateChannel("unix:/nonexistent/stride", grpc::InsecureChannelCredentials());
   LocalCalls calls_{[this](const CallOptions&) -> Result<std::unique_ptr<LocalConnection>> {
@@ -65,7 +65,7 @@ void ExpectUpload(LocalPeer& peer, const std::vector<std::string>& messages) {
   EXPECT_EQ(frame.kind, static_cast<uint32_t>(v1::LOCAL_FRAME_PUT_END));
 }
 
-TEST_F(LocalRawCallTest, AnUploadIsFramesAndAnAnswer) {
+TEST_F(LocalRawCallTest, UploadIsFramesAndAResponse) {
   const std::string large(1 << 20, 'x');
   serve_ = [&](LocalPeer& peer) {
     for (int i = 0; i < 2; ++i) {
@@ -86,7 +86,7 @@ TEST_F(LocalRawCallTest, AnUploadIsFramesAndAnAnswer) {
   EXPECT_EQ(num_asked_, 1);
 }
 
-TEST_F(LocalRawCallTest, ADownloadIsFramesUntilItsStatus) {
+TEST_F(LocalRawCallTest, DownloadIsFramesUntilItsStatus) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     for (int i = 0; i < 2; ++i) {
@@ -109,7 +109,7 @@ TEST_F(LocalRawCallTest, ADownloadIsFramesUntilItsStatus) {
   EXPECT_EQ(num_asked_, 1);
 }
 
-TEST_F(LocalRawCallTest, ARefusalIsToldByFinishAndTheConnectionGoesOn) {
+TEST_F(LocalRawCallTest, RefusalIsReturnedByFinishAndKeepsConnection) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
@@ -137,7 +137,7 @@ TEST_F(LocalRawCallTest, ARefusalIsToldByFinishAndTheConnectionGoesOn) {
   EXPECT_EQ(num_asked_, 1);
 }
 
-TEST_F(LocalRawCallTest, OneThatBreaksIsUnavailableAndNotUsedAgain) {
+TEST_F(LocalRawCallTest, BrokenCallIsUnavailableAndNotReused) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     EXPECT_TRUE(peer.Receive(&frame));
@@ -152,7 +152,7 @@ TEST_F(LocalRawCallTest, OneThatBreaksIsUnavailableAndNotUsedAgain) {
   EXPECT_EQ(num_asked_, 2);
 }
 
-TEST_F(LocalRawCallTest, OneGivenUpInTheMiddleIsNotUsedAgain) {
+TEST_F(LocalRawCallTest, AbandonedCallIsNotReused) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     EXPECT_TRUE(peer.Receive(&frame));
@@ -168,7 +168,7 @@ TEST_F(LocalRawCallTest, OneGivenUpInTheMiddleIsNotUsedAgain) {
   EXPECT_EQ(num_asked_, 2);
 }
 
-TEST_F(LocalRawCallTest, DeadlinesAndCancellationsEndIt) {
+TEST_F(LocalRawCallTest, DeadlineOrCancelEndsTheCall) {
   serve_ = [](LocalPeer& peer) {
     PeerFrame frame;
     ASSERT_TRUE(peer.Receive(&frame));
@@ -192,7 +192,7 @@ TEST_F(LocalRawCallTest, DeadlinesAndCancellationsEndIt) {
   canceller.join();
 }
 
-TEST_F(LocalRawCallTest, WhereThereIsNoConnectionItGoesByGrpc) {
+TEST_F(LocalRawCallTest, CallWithoutConnectionUsesGrpc) {
   for (LocalCalls* calls : {&calls_, static_cast<LocalCalls*>(nullptr)}) {
     auto call = BeginRawCall(calls, channel_, Method::kFetchArray, {}, {});
     (void)call->Write(Bytes({"which"}));

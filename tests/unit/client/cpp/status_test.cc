@@ -44,7 +44,7 @@ TEST(StatusTest, DetailsBecomeMembers) {
   }
 }
 
-TEST(StatusTest, BareAndBrokenDetails) {
+TEST(StatusTest, MissingAndInvalidDetails) {
   const Error bare = ToError(grpc::Status(grpc::StatusCode::UNAVAILABLE, "gone"));
   EXPECT_EQ(bare.code, Code::kUnavailable);
   EXPECT_EQ(bare.message, "gone");

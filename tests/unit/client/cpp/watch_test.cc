@@ -7,7 +7,7 @@
 namespace stride::internal {
 namespace {
 
-TEST(WatchTest, SeesAnAnswerWhereProcessorsArePlenty) {
+TEST(WatchTest, SeesAResponseWithManyProcessors) {
   int asked = 0;
   const bool seen = Watch([&] { return ++asked == 3; });
   const bool plenty = std::thread::hardware_concurrency() >= 8;
@@ -15,7 +15,7 @@ TEST(WatchTest, SeesAnAnswerWhereProcessorsArePlenty) {
   EXPECT_EQ(asked, plenty ? 3 : 0);
 }
 
-TEST(WatchTest, GivesUp) {
+TEST(WatchTest, StopsSpinningWithoutResponse) {
   EXPECT_FALSE(Watch([] { return false; }));
 }
 

@@ -44,7 +44,7 @@ std::string WithOrder(const char* descr, const char* order, const char* shape,
   return head + text + body;
 }
 
-TEST_F(FilesTest, RoundTrip) {
+TEST_F(FilesTest, WriteThenReadReturnsTheArray) {
   const std::vector<int32_t> values = {1, -2, 3, 4, 5, 6};
   auto writer = Writer::Create(Path("a.npy"), {DataType::kInt32, {2, 3}});
   ASSERT_TRUE(writer.ok());
@@ -57,7 +57,7 @@ TEST_F(FilesTest, RoundTrip) {
   EXPECT_EQ(std::memcmp(reader->data().data(), values.data(), 24), 0);
 }
 
-TEST_F(FilesTest, AnAbandonedFileLeavesTheOldOneAndNothingElse) {
+TEST_F(FilesTest, AbandonedWriteKeepsTheOldFile) {
   Write("a.npy", "old");
   {
     auto writer = Writer::Create(Path("a.npy"), {DataType::kInt32, {1000}});
@@ -74,7 +74,7 @@ TEST_F(FilesTest, RawHasNoHeader) {
   EXPECT_EQ(fs::file_size(Path("a.raw")), 6u);
 }
 
-TEST_F(FilesTest, FortranOrderIsTurned) {
+TEST_F(FilesTest, FortranOrderIsConverted) {
   // [[0 1 2] [3 4 5]], first axis fastest.
   Write("f.npy", WithOrder("|u1", "True", "(2, 3)", std::string("\0\3\1\4\2\5", 6)));
   const auto reader = Reader::Open(Path("f.npy"));
@@ -84,7 +84,7 @@ TEST_F(FilesTest, FortranOrderIsTurned) {
   for (int i = 0; i < 6; ++i) EXPECT_EQ(std::to_integer<int>(ordered[static_cast<size_t>(i)]), i);
 }
 
-TEST_F(FilesTest, BigEndianIsTurned) {
+TEST_F(FilesTest, BigEndianIsConverted) {
   Write("b.npy", WithOrder(">u2", "False", "(2,)", std::string("\1\2\3\4", 4)));
   const auto reader = Reader::Open(Path("b.npy"));
   ASSERT_TRUE(reader.ok());
@@ -94,7 +94,7 @@ TEST_F(FilesTest, BigEndianIsTurned) {
   EXPECT_EQ(values[1], 0x0304);
 }
 
-TEST_F(FilesTest, SaysWhatIsWrong) {
+TEST_F(FilesTest, ErrorsNameTheMistake) {
   Write("short.npy", WithOrder("<u2", "False", "(2,)", "abc"));
   Write("long.npy", WithOrder("<u2", "False", "(2,)", "abcde"));
   Write("empty.npy", "");

@@ -126,7 +126,7 @@ TEST(HeaderTest, RefusesHostileHeaders) {
   }
 }
 
-TEST(HeaderTest, ReadsItsOwnWriting) {
+TEST(HeaderTest, WriteThenReadRoundTrips) {
   for (const ArraySpec& spec :
        {ArraySpec{DataType::kFloat32, {}}, ArraySpec{DataType::kBool, {5}},
         ArraySpec{DataType::kComplex128, {2, 3}}, ArraySpec{DataType::kInt64, {0, 1, 7}}}) {
@@ -141,7 +141,8 @@ TEST(HeaderTest, ReadsItsOwnWriting) {
   EXPECT_EQ(FormatHeader({DataType::kBfloat16, {2}}).error().code, Code::kUnimplemented);
 }
 
-// Changed and cut headers end in an answer; the sanitizer builds see that no byte outside is read.
+// Mutated and truncated headers give a result or an error. The sanitizer builds check that no byte
+// outside is read.
 TEST(HeaderTest, SurvivesMutations) {
   std::mt19937 random(7);
   const std::string good = File(Dictionary("'<f4'", "False", "(3, 4)"));

@@ -17,8 +17,8 @@ using testing::OpCase;
 
 using RangeFunction = void (*)(const void* launch, int64_t begin, int64_t end);
 
-// Runs an elementwise plan over [0, count) in uneven ranges. `buffers[slot]` is where the slot's
-// buffer begins.
+// Runs an elementwise plan over [0, count) in uneven ranges. `buffers[slot]` is the start of the
+// slot's buffer.
 void RunPlan(RangeFunction run, const Plan& plan, const std::vector<char*>& buffers) {
   const auto& launch = plan.task.elementwise();
   std::vector<uint64_t> addresses;
@@ -82,7 +82,7 @@ TEST(CodegenCpu, UfuncCases) {
   EXPECT_EQ(failures, 0);
 }
 
-// An array of int32 somewhere in a buffer of its own, filled with distinct numbers.
+// An int32 array somewhere in its own buffer, filled with distinct numbers.
 struct TestArray {
   ArrayInfo info;
   std::vector<int32_t> buffer;
@@ -186,9 +186,9 @@ std::vector<T> Create(const v1::Creation& creation) {
   return output;
 }
 
-// Beyond 16 MiB a result goes past the cache, block by block: from wherever it begins, in ranges of
-// any size, with nothing written outside, and in place too.
-TEST(LaunchBlockTest, TheTilesAxisIsThatOfATransposedInput) {
+// Results beyond 16 MiB bypass the cache, block by block. Checked for any start and range size, in
+// place too, and that nothing outside is written.
+TEST(LaunchBlockTest, TileAxisFollowsTransposedInput) {
   auto axis_of = [](std::vector<int64_t> extents, std::vector<int64_t> strides) {
     wire::ElementwiseLaunch launch;
     for (int64_t extent : extents) launch.add_extents(extent);

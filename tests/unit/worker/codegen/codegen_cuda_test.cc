@@ -42,7 +42,7 @@ struct Nvrtc {
   }
 };
 
-// The compiler's log when the text does not compile, to PTX for Hopper.
+// Compiles the text to PTX for Hopper; returns the log on failure.
 std::string CompileErrors(const Nvrtc& nvrtc, const std::string& text) {
   void* program = nullptr;
   if (nvrtc.create(&program, text.c_str(), "text.cu", 0, nullptr, nullptr) != 0)
@@ -75,7 +75,7 @@ class CodegenCuda : public ::testing::Test {
   }
 };
 
-// Every operation for every type it takes, all loops of one operation together.
+// Every operation for every type it accepts, with all loops of one operation in one text.
 TEST_F(CodegenCuda, EveryLoopOfEveryOperationCompiles) {
   int compiled = 0;
   for (const ops::OpRow& row : ops::OpTable()) {
@@ -120,7 +120,7 @@ TEST_F(CodegenCuda, ReductionsCompile) {
   }
 }
 
-// Elements that are computed from inputs of other sizes than theirs, in every layout.
+// Elements computed from inputs of other sizes than their own, in every layout.
 TEST_F(CodegenCuda, ReductionsOfExpressionsCompile) {
   ArrayInfo turned = Contiguous(DType::kFloat32, {20, 30, 40});
   turned.strides = {4, 80, 2400};
@@ -171,7 +171,7 @@ size_t CountOf(const std::string& word, const std::string& text) {
   return count;
 }
 
-TEST(CodegenCudaText, ASineAndACosineOfOneValueAreOneCall) {
+TEST(CodegenCudaText, SinAndCosOfOneValueShareOneCall) {
   const std::string call = "  st_sincos(v";
   for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
     EXPECT_EQ(CountOf(call, TextOf("cos(x)**2 + sin(x)**2 + 0*y", dtype)), 1);

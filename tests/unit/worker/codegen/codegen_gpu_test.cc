@@ -1,5 +1,5 @@
-// The emitted CUDA text on a real device, against the same cases and references as the CPU's: needs
-// a driver, NVRTC and a GPU.
+// The emitted CUDA text on a real device, with the same cases and references as the CPU's. Needs a
+// driver, NVRTC and a GPU.
 #include <dlfcn.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ using ops::Plan;
 using testing::OpCase;
 using R = v1::Reduction;
 
-// Elsewhere than where it was built when the program was carried to a machine with a GPU.
+// Not the build folder if the program was copied to a machine with a GPU.
 std::string CasesFolder() {
   const char* given = std::getenv("STRIDE_TEST_CASES");
   return given != nullptr ? given : STRIDE_CASES;
@@ -52,7 +52,7 @@ class Gpu {
   bool ready() const { return ready_; }
   int num_multiprocessors() const { return num_multiprocessors_; }
 
-  // The module, or nullptr with the log printed.
+  // Returns the module, or nullptr after printing the log.
   void* Load(const std::string& text) {
     void* program = nullptr;
     Nvrtc("nvrtcCreateProgram", &program, text.c_str(), "text.cu", 0, nullptr, nullptr);
@@ -95,7 +95,7 @@ class Gpu {
               LaunchBlock& block) {
     void* function = nullptr;
     ASSERT_EQ(Driver("cuModuleGetFunction", &function, module, entry.c_str()), 0) << entry;
-    const uint64_t words = Upload(std::string(8, '\0'));  // the mark's word, and its counter
+    const uint64_t words = Upload(std::string(8, '\0'));  // the completion word, and its counter
     EndMark mark{words, words + 4, 77};
     void* parameters[] = {block.data(), &mark};
     ASSERT_EQ(
@@ -269,7 +269,7 @@ TEST_F(CodegenGpu, ManyLongSumsInParts) {
                  arrivals =
                      gpu_.Upload(std::string(4 * ReduceArrivals(gpu_.num_multiprocessors()), '\0'));
   LaunchBlock block = PackReduce(launch, shape, {input, output}, scratch, arrivals);
-  // Twice: the first leaves its counters as they were.
+  // Twice: the first run leaves its counters unchanged.
   for (int round = 0; round < 2; ++round) gpu_.Launch(module, kReduceEntry, shape.first, block);
   std::vector<int64_t> sums(rows);
   std::memcpy(sums.data(), gpu_.Download(output, 8 * rows).data(), 8 * rows);

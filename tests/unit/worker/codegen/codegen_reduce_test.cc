@@ -32,7 +32,7 @@ void RunInParts(RangeFunction run, const LaunchBlock& block, int64_t count, int6
     run(block.data(), begin, std::min(begin + part, count));
 }
 
-// Runs the plan's reduction with its items handed out `part` at a time. `inputs`: by slot.
+// Runs the plan's reduction with its items assigned `part` at a time. `inputs`: by slot.
 std::string RunReduce(const testing::NativeModules& modules, size_t text, const Plan& plan,
                       const std::vector<const char*>& inputs, int64_t part,
                       std::optional<int64_t> output_bytes = std::nullopt) {
@@ -218,8 +218,8 @@ TEST(CodegenReduce, FloatSumsArePairwise) {
   EXPECT_NEAR(Reduce<float>(R::FUNCTION_MEAN, DType::kFloat32, tenths)[0], 0.1, 1e-7);
 }
 
-// Whoever shares out the items, and how: the order of combination is of the shape alone.
-TEST(CodegenReduce, FloatSumsAreTheSameInAnyParts) {
+// The order of combination depends only on the shape, not on the assignment of items.
+TEST(CodegenReduce, FloatSumsAreIndependentOfTheSplit) {
   std::vector<float> data(300000);
   std::mt19937 random(5);
   for (float& x : data) x = static_cast<float>(random() % 100000) * 1e-3f - 40;
@@ -255,9 +255,9 @@ std::string RunLoop(const testing::NativeModules& modules, size_t text, const Pl
   return output;
 }
 
-// As pieces that leave partial results. Elements are around a large mean that differs from piece to
-// piece, so that a mean in one number would lose their digits.
-TEST(CodegenReduce, MomentsOfPiecesAreCombined) {
+// Like pieces with partial results. Elements have a large mean that differs per piece, so that a
+// mean in one number would lose their digits.
+TEST(CodegenReduce, CombinesMomentsOfPieces) {
   std::mt19937 random(23);
   for (DType dtype : {DType::kFloat32, DType::kComplex128}) {
     for (const auto& [shape, axes] :
@@ -325,9 +325,9 @@ TEST(CodegenReduce, MomentsOfPiecesAreCombined) {
   }
 }
 
-// In any layout of the arrays that elements are computed from. Another order of combination has
-// other bits in most of these sums.
-TEST(CodegenReduce, ComputedElementsHaveTheBitsOfAnArray) {
+// In any layout of the arrays that the elements are computed from. Another order of combination
+// gives other bits in most of these sums.
+TEST(CodegenReduce, ComputedElementsAreBitIdenticalToAnArray) {
   struct Computed {
     std::vector<int64_t> shape;
     ArrayInfo second;
@@ -399,18 +399,18 @@ TEST(CodegenReduce, ComputedElementsHaveTheBitsOfAnArray) {
   }
 }
 
-// What a device of 132 multiprocessors does: 792 blocks at once.
+// Launches of a device with 132 multiprocessors: 792 blocks at once.
 ReduceShape OnGpu(std::vector<int64_t> shape, int axis) {
   auto plan = ops::PlanOperation(ReduceOf(R::FUNCTION_SUM, {axis}),
                                  {ops::testing::Array(DType::kFloat32, std::move(shape))}, {});
   return PlanReduceCuda(plan->task.reduce(), 132);
 }
 
-TEST(CodegenReduce, GpuTakesLongResultsOfFewWavesInParts) {
+TEST(CodegenReduce, GpuSplitsLongResultsOfFewWaves) {
   for (int64_t rows : {2500, 800, 120}) {
     const ReduceShape shape = OnGpu({rows, 300000}, 1);
     EXPECT_GE(shape.splits * shape.chunk, 300000) << rows;
-    // Ten times as many as run at once, if parts as short as is worth it make so many.
+    // Ten times as many as run at once, if the shortest useful parts give that many.
     EXPECT_TRUE(shape.first.grid[0] * shape.first.grid[1] >= 10 * 792 || shape.splits == 9)
         << rows << ": " << shape.splits;
     EXPECT_LE(shape.first.grid[0], static_cast<uint32_t>(ReduceArrivals(132))) << rows;
@@ -420,16 +420,16 @@ TEST(CodegenReduce, GpuTakesLongResultsOfFewWavesInParts) {
   EXPECT_EQ(columns.splits, 5);
 }
 
-TEST(CodegenReduce, GpuTakesOthersWholeOrFillsItselfOnce) {
+TEST(CodegenReduce, GpuSplitsOthersIntoAtMostOneWave) {
   EXPECT_EQ(OnGpu({30000000}, 0).splits, 792);
   EXPECT_EQ(OnGpu({99, 300000}, 1).splits, 8);
   EXPECT_EQ(OnGpu({2500, 60000}, 1).splits, 1);
   EXPECT_EQ(OnGpu({5000, 300000}, 1).splits, 1);
-  EXPECT_EQ(OnGpu({4096, 4096}, 0).splits, 6);  // of 128 blocks: 768 of 792
+  EXPECT_EQ(OnGpu({4096, 4096}, 0).splits, 6);  // 128 blocks each: 768 of 792
   EXPECT_EQ(OnGpu({100, 60000}, 1).splits, 7);
 }
 
-TEST(CodegenReduce, TheExampleOfTheProject) {
+TEST(CodegenReduce, ProjectExample) {
   std::vector<int64_t> range(100000);
   for (size_t i = 0; i < range.size(); ++i) range[i] = static_cast<int64_t>(i);
   EXPECT_EQ(Reduce<int64_t>(R::FUNCTION_SUM, DType::kInt64, range)[0], 4999950000);
@@ -460,7 +460,7 @@ TEST(CodegenReduce, SpecialValues) {
   // 16-bit floats accumulate in float32: 2049 ones are not stuck at 2048.
   std::vector<uint16_t> ones(4096, 0x3C00);
   EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_SUM, DType::kFloat16, ones)[0], 0x6C00);
-  // The same as bfloat16, where 257 is no number: the sum is rounded once, at the end.
+  // The same as bfloat16, which cannot represent 257: the sum is rounded once, at the end.
   std::vector<uint16_t> brains(4099, 0x3F80);
   EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_SUM, DType::kBFloat16, brains)[0], 0x4580);
   EXPECT_EQ(Reduce<uint16_t>(R::FUNCTION_MEAN, DType::kBFloat16, brains)[0], 0x3F80);
@@ -486,7 +486,7 @@ TEST(CodegenReduce, IntegerMatmul) {
   operation.add_outputs()->set_handle(3);
   const int64_t m = 7, k = 9, n = 600;
   ArrayInfo right = Contiguous(DType::kInt32, {k, n});
-  right.strides = {4, 4 * k};  // transposed: both factors lie along what is summed
+  right.strides = {4, 4 * k};  // transposed: both factors are contiguous along the summed axis
   auto plan = ops::PlanOperation(
       operation, {ops::testing::Array(DType::kInt32, {2, m, k}), ops::Input(right)}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();

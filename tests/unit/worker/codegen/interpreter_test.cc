@@ -1,5 +1,5 @@
-// The kernel that runs programs by blocks on a GPU, compiled for this processor with one thread a
-// block: its results equal those of fused loops to the bit.
+// The kernel that runs programs by blocks on a GPU, compiled for this processor with one thread per
+// block. Its results equal those of fused loops bit for bit.
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -43,7 +43,7 @@ absl::StatusOr<BlocksLaunch> Pack(const wire::ElementwiseLaunch& launch,
   return PackBlocks(*steps, addresses, kMultiprocessors);
 }
 
-TEST(InterpreterTest, RandomExpressionsHaveTheBitsOfFusedLoops) {
+TEST(InterpreterTest, RandomExpressionsAreBitIdenticalToFusedLoops) {
   constexpr int kExpressions = 120;
   testing::RandomExpressions random(48);
   std::vector<testing::RandomExpression> expressions;
@@ -79,8 +79,8 @@ TEST(InterpreterTest, RandomExpressionsHaveTheBitsOfFusedLoops) {
   }
 }
 
-// The scheduler asks for no more than that.
-TEST(InterpreterTest, ALaunchFitsWhatIsPromised) {
+// The scheduler requests no more than that.
+TEST(InterpreterTest, LaunchFitsTheDeclaredLimits) {
   const auto bytes_of = [](const std::string& text, DType dtype) {
     const ops::Plan plan = ops::testing::Good(ops::testing::ExpressionOf(text, {"a"}),
                                               {ops::testing::Array(dtype, {5000})});
@@ -95,7 +95,7 @@ TEST(InterpreterTest, ALaunchFitsWhatIsPromised) {
     }
     return bytes;
   };
-  // Values that are all needed at the end, then ever more steps.
+  // Values that are all needed at the end, then an increasing number of steps.
   std::string text = "a";
   for (int i = 1; i < 40; ++i) text = absl::StrCat("(a * ", i, " + a) - (", text, ")");
   bool some_too_large = false;
@@ -106,7 +106,7 @@ TEST(InterpreterTest, ALaunchFitsWhatIsPromised) {
   EXPECT_TRUE(some_too_large);
 }
 
-// Every block has a place of its own in the output, whatever its number of threads.
+// Every block has its own part of the output, whatever its number of threads.
 TEST(InterpreterTest, ShapesCoverAllElements) {
   for (int64_t n : {int64_t{1}, int64_t{255}, int64_t{4096}, int64_t{4097}, int64_t{1} << 33}) {
     const ops::Plan plan = ops::testing::Good(ops::testing::ExpressionOf("a + 1", {"a"}),

@@ -7,13 +7,13 @@
 
 namespace stride::testing {
 
-// Emitted CPU texts, compiled together by the compiler that built the tests, with <math.h> in the
-// place of the CPU device's prelude. The library stays loaded for the life of the process.
+// Emitted CPU texts, compiled together by the compiler of the tests, with <math.h> instead of the
+// CPU device's prelude. The library stays loaded for the life of the process.
 class NativeModules {
  public:
   static absl::StatusOr<NativeModules> Compile(const std::vector<std::string>& texts);
 
-  // The function `name` (as launch_abi.h has it) of text `i`.
+  // The function `name` (see launch_abi.h) of text `i`.
   void* Find(size_t i, const std::string& name) const;
 
  private:

@@ -1,6 +1,6 @@
-// Reductions without code of their own on a GPU: the text that is made for GPUs, run by the CPU
-// device's compiler of CUDA kernels. Results equal those of the reduction's own code to the bit,
-// however few values are made at a time.
+// Reductions without compiled code of their own on a GPU: the GPU text, run by the CPU device's
+// compiler of CUDA kernels. Results equal those of the reduction's own code bit for bit, however
+// few values are computed at a time.
 #include "server/ops/reduce_by_blocks.h"
 
 #include <cstring>
@@ -8,14 +8,12 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "cpucuda/cpucuda.h"
 #include "gtest/gtest.h"
 #include "server/ops/block_loops.h"
 #include "server/worker/codegen/block_launch.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/reduce_by_blocks_cuda.h"
-#include "server/worker/cpu/compiler/compiler.h"
-#include "server/worker/cpu/kernel/launch.h"
-#include "server/worker/cpu/kernel/module.h"
 #include "tests/support/plan_helpers.h"
 #include "tests/unit/worker/codegen/native_modules.h"
 
@@ -26,10 +24,10 @@ using Code = wire::ReduceCode;
 using R = v1::Reduction;
 using Interpreter = void (*)(const void* launch, char* slots, long long start, long long skip);
 
-// Few, so that a long result is made of parts and a short array has all its blocks resident.
+// Few, so that a long result has several parts and all blocks of a short array are resident.
 constexpr int kMultiprocessors = 1;
 
-// PTX stands where 16-bit floats are converted, which these tests do without.
+// 16-bit floats are converted by PTX, which these tests do without.
 std::string WithoutPtx(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -44,7 +42,7 @@ std::string WithoutPtx(const std::string& text) {
 // The kernels of reductions, compiled together.
 class Kernels {
  public:
-  // Once for equal code.
+  // One entry for equal code.
   void Add(const Code& code) {
     if (!numbers_.emplace(code.SerializeAsString(), texts_.size()).second) return;
     auto text = EmitReduceCuda(code);
@@ -53,19 +51,20 @@ class Kernels {
   }
 
   void Compile() {
-    cpu::CompileRequest request{.source = WithoutPtx(testing::JoinTexts(texts_, /*cuda=*/true))};
+    cpucuda::CompileRequest request{.source =
+                                        WithoutPtx(testing::JoinTexts(texts_, /*cuda=*/true))};
     for (size_t i = 0; i < texts_.size(); ++i)
       request.entries.push_back(absl::StrCat("text", i, "::", kReduceEntry, "_", i));
-    auto result = cpu::Compile(request);
+    auto result = cpucuda::Compile(request);
     ASSERT_TRUE(result.ok()) << result.status();
-    module_ = *cpu::Module::LoadBytes(result->object);
-    for (const cpu::CompiledKernel& kernel : result->kernels) {
+    module_ = *cpucuda::Module::LoadBytes(result->object);
+    for (const cpucuda::CompiledKernel& kernel : result->kernels) {
       entries_.push_back({.name = kernel.name,
                           .function = module_->Symbol(kernel.symbol),
                           .static_shared_bytes = kernel.static_shared_bytes,
                           .max_threads_per_block = kernel.max_threads_per_block,
                           .private_bytes_per_thread = kernel.private_bytes_per_thread,
-                          .per_thread = kernel.form == cpu::ThreadForm::kPerThread});
+                          .per_thread = kernel.form == cpucuda::ThreadForm::kPerThread});
       marks_at_.push_back(kernel.parameters[1].offset);
     }
   }
@@ -77,17 +76,17 @@ class Kernels {
     std::string parameters(mark_at + sizeof(EndMark), '\0');
     std::memcpy(parameters.data(), block.data(),
                 std::min(mark_at, block.size() * sizeof(block[0])));
-    static auto* const pool = new cpu::ThreadPool(2);
-    const cpu::LaunchConfig config{{shape.grid[0], shape.grid[1], 1},
-                                   {shape.block[0], shape.block[1], 1}};
-    return cpu::Launch(*pool, entries_[number], config, parameters.data(), nullptr);
+    static auto* const pool = new cpucuda::ThreadPool(2);
+    const cpucuda::LaunchConfig config{{shape.grid[0], shape.grid[1], 1},
+                                       {shape.block[0], shape.block[1], 1}};
+    return cpucuda::Launch(*pool, entries_[number], config, parameters.data(), nullptr);
   }
 
  private:
   std::map<std::string, size_t> numbers_;
   std::vector<std::string> texts_;
-  std::unique_ptr<cpu::Module> module_;
-  std::vector<cpu::KernelEntry> entries_;
+  std::unique_ptr<cpucuda::Module> module_;
+  std::vector<cpucuda::KernelEntry> entries_;
   std::vector<size_t> marks_at_;
 };
 
@@ -100,7 +99,7 @@ Interpreter TheInterpreter() {
   return interpreter;
 }
 
-// The places of a launch's operands, the output last.
+// The locations of a launch's operands, the output last.
 std::vector<uint64_t> AddressesOf(const wire::ReduceLaunch& launch,
                                   const std::vector<const char*>& inputs,
                                   const std::string& output) {
@@ -188,7 +187,7 @@ class ReduceByBlocksTest : public ::testing::Test {
     trials_.push_back({plan, plain->reduce()});
   }
 
-  // All with their own code, and by blocks with all values at once and some at a time.
+  // All with their own code, and by blocks with all values at once and with some at a time.
   void CompareAll() {
     ASSERT_NO_FATAL_FAILURE(kernels_.Compile());
     for (const Trial& trial : trials_) {
@@ -227,7 +226,7 @@ v1::Operation ReduceOf(R::Function function, std::vector<int32_t> axes, const st
   return operation;
 }
 
-TEST_F(ReduceByBlocksTest, ExpressionsInEveryLayoutHaveTheBitsOfTheirOwnCode) {
+TEST_F(ReduceByBlocksTest, ExpressionsAreBitIdenticalToCompiledCode) {
   struct Trial {
     std::vector<int64_t> shape;
     ArrayInfo second;
@@ -253,11 +252,11 @@ TEST_F(ReduceByBlocksTest, ExpressionsInEveryLayoutHaveTheBitsOfTheirOwnCode) {
     }
   }
   CompareAll();
-  EXPECT_GT(most_launches_, 20);  // values were made some at a time
+  EXPECT_GT(most_launches_, 20);  // some values were computed at a time
 }
 
 // Elements of each size are combined in accumulators of other sizes.
-TEST_F(ReduceByBlocksTest, EveryTypeHasTheBitsOfItsOwnCode) {
+TEST_F(ReduceByBlocksTest, EveryTypeIsBitIdenticalToCompiledCode) {
   for (DType dtype : {DType::kInt8, DType::kInt32, DType::kComplex64}) {
     for (R::Function function : {R::FUNCTION_MEAN, R::FUNCTION_MIN}) {
       if (function == R::FUNCTION_MIN && IsComplex(dtype)) continue;
@@ -273,8 +272,8 @@ TEST_F(ReduceByBlocksTest, EveryTypeHasTheBitsOfItsOwnCode) {
   CompareAll();
 }
 
-// The results of no element, and a result that goes to a view.
-TEST_F(ReduceByBlocksTest, NoElementsAndViews) {
+// The results of empty reductions, and a result that is written to a view.
+TEST_F(ReduceByBlocksTest, EmptyReductionsAndViews) {
   Add(ops::testing::Good(ReduceOf(R::FUNCTION_SUM, {1}, ""),
                          {ops::testing::Array(DType::kFloat32, {5, 0})}));
   CompareAll();
@@ -287,12 +286,12 @@ TEST_F(ReduceByBlocksTest, NoElementsAndViews) {
   wire::ReduceLaunch launch = plan.task.reduce();
   *launch.mutable_by_blocks() = ops::ReduceByBlocks(plan.code->reduce(), 1);
   EXPECT_EQ(launch.output().strides(0), 16);
-  // The results lie elsewhere until they are finished.
+  // The results have another location until they are finished.
   EXPECT_GE(ReduceByBlocksCuda(launch, kMultiprocessors, 1 << 20).scratch_bytes(), 60u * 8);
 }
 
-// One that neither maps nor finishes is its plain reduction alone.
-TEST_F(ReduceByBlocksTest, AReductionOfAnArrayAsItLiesIsOneLaunch) {
+// A reduction that neither maps nor finishes is only its plain reduction.
+TEST_F(ReduceByBlocksTest, PlainReductionIsOneLaunch) {
   for (int32_t axis : {0, 1}) {
     const ops::Plan plan = ops::testing::Good(ReduceOf(R::FUNCTION_MIN, {axis}, ""),
                                               {ops::testing::Array(DType::kInt8, {60, 100})});
@@ -302,7 +301,7 @@ TEST_F(ReduceByBlocksTest, AReductionOfAnArrayAsItLiesIsOneLaunch) {
   EXPECT_EQ(most_launches_, 1);
 }
 
-TEST_F(ReduceByBlocksTest, ValuesTakeNoMoreThanTheirBound) {
+TEST_F(ReduceByBlocksTest, TemporaryValuesAreBounded) {
   for (const auto& [shape, axes] : std::vector<std::pair<std::vector<int64_t>, int32_t>>{
            {{100, 3000}, 1}, {{3000, 100}, 0}, {{100, 30, 100}, 1}}) {
     const ops::Plan plan = ops::testing::Good(
@@ -316,8 +315,8 @@ TEST_F(ReduceByBlocksTest, ValuesTakeNoMoreThanTheirBound) {
   }
 }
 
-// The list of plain reductions has no two of equal code, and all of its own names.
-TEST_F(ReduceByBlocksTest, EveryWayOfTakingElementsIsListed) {
+// The list of plain reductions has no two entries with equal code or equal names.
+TEST_F(ReduceByBlocksTest, EveryElementAccessIsListed) {
   for (DType dtype : {DType::kFloat32, DType::kComplex128, DType::kInt32}) {
     const auto number = static_cast<int32_t>(dtype);
     for (bool columns : {false, true}) {

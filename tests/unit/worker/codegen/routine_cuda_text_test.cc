@@ -1,6 +1,6 @@
-// The text of routines that is made for GPUs, run by the CPU device's compiler of CUDA kernels: its
-// barriers, shared memory and atomics, and the shapes of its launches, without a GPU. The device
-// conformance suite runs the same on one.
+// The GPU text of routines, run by the CPU device's compiler of CUDA kernels. Covers barriers,
+// shared memory, atomics and launch shapes without a GPU. The device conformance suite runs the
+// same on one.
 
 #include <gtest/gtest.h>
 
@@ -12,19 +12,17 @@
 #include <numeric>
 
 #include "absl/strings/str_replace.h"
+#include "cpucuda/cpucuda.h"
 #include "server/ops/client_function.h"
 #include "server/ops/plan.h"
 #include "server/worker/codegen/emit.h"
 #include "server/worker/codegen/launch_abi.h"
 #include "server/worker/codegen/routine_fault.h"
-#include "server/worker/cpu/compiler/compiler.h"
-#include "server/worker/cpu/kernel/launch.h"
-#include "server/worker/cpu/kernel/module.h"
 
 namespace stride::codegen {
 namespace {
 
-// Few, so that blocks and threads go round their loops.
+// Few, so that blocks and threads iterate their loops.
 constexpr RoutineTarget kTarget{.num_multiprocessors = 1};
 
 // An array in this process's memory.
@@ -37,7 +35,7 @@ Host Of(DType dtype, std::vector<T>& values, std::vector<int64_t> shape) {
   return {Contiguous(dtype, std::move(shape)), values.data()};
 }
 
-// PTX stands where 16-bit floats are converted, which these tests do without.
+// 16-bit floats are converted by PTX, which these tests do without.
 std::string WithoutPtx(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
@@ -54,32 +52,32 @@ class Compiled {
   explicit Compiled(const wire::RoutineCode& code) {
     auto text = EmitRoutineCuda(code);
     EXPECT_TRUE(text.ok()) << text.status();
-    cpu::CompileRequest request{.source = WithoutPtx(*text)};
+    cpucuda::CompileRequest request{.source = WithoutPtx(*text)};
     for (size_t i = 0; i < RoutinePhases(code.routine(), kTarget).size(); ++i)
       request.entries.push_back(PhaseEntry(static_cast<int>(i)));
-    auto result = cpu::Compile(request);
+    auto result = cpucuda::Compile(request);
     EXPECT_TRUE(result.ok()) << result.status();
     if (!result.ok()) return;
-    module_ = *cpu::Module::LoadBytes(result->object);
-    for (const cpu::CompiledKernel& kernel : result->kernels) {
+    module_ = *cpucuda::Module::LoadBytes(result->object);
+    for (const cpucuda::CompiledKernel& kernel : result->kernels) {
       entries_.push_back({.name = kernel.name,
                           .function = module_->Symbol(kernel.symbol),
                           .static_shared_bytes = kernel.static_shared_bytes,
                           .max_threads_per_block = kernel.max_threads_per_block,
                           .private_bytes_per_thread = kernel.private_bytes_per_thread,
-                          .per_thread = kernel.form == cpu::ThreadForm::kPerThread});
+                          .per_thread = kernel.form == cpucuda::ThreadForm::kPerThread});
     }
   }
-  const cpu::KernelEntry* Find(const std::string& name) const {
-    for (const cpu::KernelEntry& entry : entries_) {
+  const cpucuda::KernelEntry* Find(const std::string& name) const {
+    for (const cpucuda::KernelEntry& entry : entries_) {
       if (entry.name == name) return &entry;
     }
     return nullptr;
   }
 
  private:
-  std::unique_ptr<cpu::Module> module_;
-  std::vector<cpu::KernelEntry> entries_;
+  std::unique_ptr<cpucuda::Module> module_;
+  std::vector<cpucuda::KernelEntry> entries_;
 };
 
 // Compiled once: the text depends on types and options, not on sizes.
@@ -111,15 +109,15 @@ RoutineFault RunHere(const v1::Operation& operation, const std::vector<Host>& in
   std::vector<uint64_t> scratch(shape.scratch_bytes / 8 + 2, 0xA5A5A5A5A5A5A5A5u);
   LaunchBlock block = PackRoutine(launch, addresses, reinterpret_cast<uint64_t>(scratch.data()),
                                   reinterpret_cast<uint64_t>(&fault));
-  cpu::ThreadPool pool(2);
+  cpucuda::ThreadPool pool(2);
   for (const RoutinePass& pass : shape.passes) {
     SetPass(pass, &block);
     const LaunchShape grid = PassShape(launch, pass, kTarget);
-    const cpu::KernelEntry* entry = compiled.Find(PhaseEntry(pass.phase));
+    const cpucuda::KernelEntry* entry = compiled.Find(PhaseEntry(pass.phase));
     EXPECT_NE(entry, nullptr);
     if (entry == nullptr) return fault;
-    const cpu::LaunchConfig config{{grid.grid[0], 1, 1}, {grid.block[0], 1, 1}};
-    const absl::Status status = cpu::Launch(pool, *entry, config, block.data(), nullptr);
+    const cpucuda::LaunchConfig config{{grid.grid[0], 1, 1}, {grid.block[0], 1, 1}};
+    const absl::Status status = cpucuda::Launch(pool, *entry, config, block.data(), nullptr);
     EXPECT_TRUE(status.ok()) << status;
   }
   return fault;
@@ -143,7 +141,7 @@ TEST(RoutineCudaText, AccumulatesByTiles) {
   operation.mutable_accumulation()->set_include_initial(true);
   operation.add_outputs()->set_handle(2);
   operation.mutable_outputs(0)->set_existing(true);
-  // One tile a row; several; more than a group of tiles, and of groups; then one thread a row.
+  // One tile per row; several; more than a group of tiles, and of groups; then one thread per row.
   for (auto [rows, n] : std::vector<std::pair<int64_t, int64_t>>{
            {3, 1000}, {2, 2048}, {1, 600001}, {1, 2200000}, {5, 70000}, {9000, 70}, {2, 10}}) {
     std::vector<int32_t> in(rows * n);
@@ -228,8 +226,9 @@ TEST(RoutineCudaText, TopKKeepsTheBestOfTiles) {
   }
 }
 
-// The first of long rows: few elements up to the last one's digits, or more than are collected;
-// equal elements in the order of their places, both zeros alike, NaN last in either direction.
+// The first k of long rows: few elements up to the digits of the last one, or more than are
+// collected. Equal elements stay in index order, both zeros are equal, and NaN is last in either
+// direction.
 template <typename T>
 void CheckFirst(DType dtype, const std::vector<T>& in, int64_t rows, int64_t k, bool smallest) {
   const int64_t n = static_cast<int64_t>(in.size()) / rows;
@@ -257,7 +256,7 @@ void CheckFirst(DType dtype, const std::vector<T>& in, int64_t rows, int64_t k, 
   }
 }
 
-TEST(RoutineCudaText, TopKSeeksTheLastOfTheFirst) {
+TEST(RoutineCudaText, TopKSearchesTheThreshold) {
   const int64_t n = 40000;
   std::vector<float> spread(2 * n), few(n), rare(n, std::nanf(""));
   std::vector<int64_t> integers(n);
@@ -296,7 +295,7 @@ TEST(RoutineCudaText, SelectsAmongEqualElements) {
   for (int64_t j = 0; j < count; ++j) EXPECT_EQ(out[j], sorted[ranks[j]]) << j;
 }
 
-// By tiles, by one block a row, by many blocks, and by a sort of all.
+// By tiles, by one block per row, by many blocks, and by a complete sort.
 TEST(RoutineCudaText, SelectsByRank) {
   for (auto [rows, n, count] : std::vector<std::array<int64_t, 3>>{
            {3, 5, 2}, {2, 1024, 3}, {300, 1100, 2}, {2, 30000, 3}, {1, 40000, 8}, {1, 5000, 20}}) {
@@ -363,7 +362,7 @@ TEST(RoutineCudaText, PartitionsByClasses) {
   }
 }
 
-TEST(RoutineCudaText, CorrelatesFourResultsAnItem) {
+TEST(RoutineCudaText, CorrelatesFourResultsPerItem) {
   for (auto [n, m] : std::vector<std::pair<int64_t, int64_t>>{{7, 3}, {1000, 65}, {3, 90}}) {
     v1::Operation operation;
     operation.mutable_correlate()->mutable_left()->set_handle(1);
@@ -384,14 +383,14 @@ TEST(RoutineCudaText, CorrelatesFourResultsAnItem) {
   }
 }
 
-// By tables of partial results, and by sorting; what does not commute shows the order.
+// By tables of partial results, and by sorting; non-commutative functions show the order.
 TEST(RoutineCudaText, CombinesGroupsInOrder) {
   v1::Function definition;
   auto* ufunc = definition.mutable_ufunc();
   ufunc->add_signatures("int64,int64->int64");
   ufunc->set_associative(true);
   ufunc->mutable_identity()->set_int_value(-1);
-  // The first of them that is even, else the last.
+  // The first even one of them, else the last.
   ufunc->mutable_body()->mutable_expression()->set_text("where(a % 2 == 0, a, b)");
   ufunc->mutable_body()->mutable_expression()->add_parameters("a");
   ufunc->mutable_body()->mutable_expression()->add_parameters("b");
@@ -488,7 +487,7 @@ TEST(RoutineCudaText, CompressesByBlocks) {
     const RoutineFault fault = RunHere(operation, inputs, {Of(DType::kInt32, out, {count + 1})});
     EXPECT_EQ(fault.kind, RoutineFault::kWrongCount);
     EXPECT_EQ(fault.value, count);
-    // Two axes' indices in place of elements.
+    // The indices of two axes instead of elements.
     if (n != 100000) continue;
     v1::Operation nonzero;
     nonzero.mutable_nonzero()->mutable_input()->set_handle(1);
@@ -502,8 +501,8 @@ TEST(RoutineCudaText, CompressesByBlocks) {
   }
 }
 
-// Masks that do not begin at a multiple of 16 bytes, have gaps, or are numbers; a byte that is not
-// zero is set; rows in place of elements.
+// Masks that do not begin at a multiple of 16 bytes, have gaps, or are numbers. Every nonzero byte
+// is set. Also rows instead of elements.
 TEST(RoutineCudaText, CompressesMasksOfAnyLayout) {
   const int64_t n = 20000;
   std::vector<uint8_t> bytes(3 * n + 1);
@@ -567,7 +566,7 @@ TEST(RoutineCudaText, AssignsTheLastOfEqualIndices) {
   operation.mutable_scatter()->add_indices()->set_handle(2);
   operation.add_outputs()->set_handle(3);
   operation.mutable_outputs(0)->set_existing(true);
-  // A slot for each target, then a hash table.
+  // One slot per target, then a hash table.
   for (int64_t n : {300, 500000}) {
     const int64_t count = 5000;
     std::vector<int64_t> values(count), index(count), target(n, -1), expected(n, -1);
@@ -597,8 +596,8 @@ v1::Operation ApplyAtOf(const std::string& function) {
   return operation;
 }
 
-// In runs of one target, which a thread, a block or a block's threads go through: what does not
-// commute shows their order.
+// Runs of one target, which a thread, a block or a block's threads process. Non-commutative
+// functions show their order.
 TEST(RoutineCudaText, AppliesInTheOrderOfTheIndices) {
   for (auto [targets, count, columns] : std::vector<std::array<int64_t, 3>>{{1, 3000, 3},
                                                                             {13, 3000, 3},
@@ -632,8 +631,8 @@ TEST(RoutineCudaText, AppliesInTheOrderOfTheIndices) {
   }
 }
 
-// Values of all sizes: exact sums where they fit 128 bits, else in order.
-TEST(RoutineCudaText, AddsExactlyWhateverTheOrder) {
+// Values of all magnitudes: exact sums where they fit 128 bits, else in order.
+TEST(RoutineCudaText, AddsExactlyInAnyOrder) {
   for (int spread : {1, 40, 120}) {
     for (int64_t targets : {1, 6, 700}) {
       constexpr int64_t kCount = 3000;
@@ -705,7 +704,7 @@ struct OneFunction : ops::FunctionTable {
   ops::ClientFunction function;
 };
 
-TEST(RoutineCudaText, CallsAClientsFunctionOfSubArrays) {
+TEST(RoutineCudaText, CallsClientFunctionsOfSubArrays) {
   v1::Function definition;
   definition.mutable_gufunc()->set_layout("(m,n),(n)->(m)");
   definition.mutable_gufunc()->add_signatures("float64,float64->float64");
@@ -739,7 +738,7 @@ __device__ void product(stride_view<const double, 2> a, stride_view<const double
   }
 }
 
-// Loops and reductions with a client's text in them, as far as a compiler of CUDA C++ can tell.
+// Loops and reductions that contain a client's text, as far as a compiler of CUDA C++ can check.
 TEST(ClientCudaText, LoopsAndReductionsCompile) {
   for (const char* types : {"float32,float32->float32", "complex128,complex128->complex128"}) {
     const bool is_complex = types[0] == 'c';
@@ -773,8 +772,8 @@ TEST(ClientCudaText, LoopsAndReductionsCompile) {
         ASSERT_TRUE(plan.ok()) << plan.status();
         auto text = EmitCuda(*plan->code);
         ASSERT_TRUE(text.ok()) << text.status();
-        cpu::CompileRequest request{.source = WithoutPtx(*text), .entries = entries};
-        auto result = cpu::Compile(request);
+        cpucuda::CompileRequest request{.source = WithoutPtx(*text), .entries = entries};
+        auto result = cpucuda::Compile(request);
         EXPECT_TRUE(result.ok()) << result.status();
       }
     }

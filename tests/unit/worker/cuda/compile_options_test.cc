@@ -5,7 +5,7 @@
 namespace stride::cuda {
 namespace {
 
-TEST(CompileOptionsTest, TakesTheAllowList) {
+TEST(CompileOptionsTest, AcceptsTheAllowList) {
   const std::vector<std::string> options = {"-DN=4",        "-DMAX(a,b)=((a)>(b)?(a):(b))",
                                             "-DFLAG",       "-UFLAG",
                                             "--std=c++17",  "-std=c++20",
@@ -16,7 +16,7 @@ TEST(CompileOptionsTest, TakesTheAllowList) {
   EXPECT_EQ(*translated, options);
 }
 
-TEST(CompileOptionsTest, TakesWhatUsersOfNvrtcGive) {
+TEST(CompileOptionsTest, AcceptsCommonNvrtcOptions) {
   auto translated =
       TranslateOptions({"-default-device", "--device-as-default-execution-space", "-w", "-ftz=true",
                         "--prec-div=false", "--prec-sqrt=true", "--restrict"});
@@ -27,21 +27,21 @@ TEST(CompileOptionsTest, TakesWhatUsersOfNvrtcGive) {
                              "-ftz=true", "--prec-div=false", "--prec-sqrt=true", "--restrict"}));
 }
 
-TEST(CompileOptionsTest, LeavesOutWhatChangesNothing) {
+TEST(CompileOptionsTest, OmitsOptionsWithoutEffect) {
   auto translated = TranslateOptions(
       {"-G", "--device-debug", "-dc", "--expt-relaxed-constexpr", "--extended-lambda"});
   ASSERT_TRUE(translated.ok()) << translated.status();
   EXPECT_TRUE(translated->empty());
 }
 
-TEST(CompileOptionsTest, TurnsOptimisationLevelsIntoWhatTheCompilerHas) {
+TEST(CompileOptionsTest, MapsOptimisationLevels) {
   auto translated = TranslateOptions({"-O1"});
   ASSERT_TRUE(translated.ok());
   EXPECT_EQ(translated->at(0), "--ptxas-options=-O1");
 }
 
 class RefusedOptionTest : public testing::TestWithParam<const char*> {};
-TEST_P(RefusedOptionTest, IsRefusedByName) {
+TEST_P(RefusedOptionTest, OptionIsRefusedByName) {
   auto translated = TranslateOptions({GetParam()});
   EXPECT_EQ(translated.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(translated.status().message().find(GetParam()), absl::string_view::npos);

@@ -1,4 +1,4 @@
-// The poller with a driver of a few fake functions: marks are written by the test in place of
+// The poller with a driver of a few fake functions: the test writes completion values instead of
 // streams.
 #include "server/worker/cuda/completion_poller.h"
 #include "tests/support/await.h"
@@ -18,7 +18,7 @@ namespace stride::cuda {
 namespace {
 
 std::atomic<CUresult> g_query_result{CUDA_ERROR_NOT_READY};
-// The file that the driver writes text of kernels to.
+// The file to which the driver writes the text of kernels.
 const int g_output = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 Driver FakeDriver() {
@@ -28,7 +28,7 @@ Driver FakeDriver() {
   driver.cuCtxSetCurrent = [](CUcontext) { return CUDA_SUCCESS; };
   driver.cuStreamQuery = [](CUstream) { return g_query_result.load(); };
   driver.cuEventDestroy = [](CUevent) { return CUDA_SUCCESS; };
-  // The event is a text that the device has in its buffer.
+  // The event is a text in the device's buffer.
   driver.cuEventSynchronize = [](CUevent event) {
     const auto* text = reinterpret_cast<const char*>(event);
     EXPECT_GE(write(g_output, text, std::strlen(text)), 0);
@@ -99,7 +99,7 @@ class CompletionPollerTest : public ::testing::Test {
 
 using Lines = std::vector<std::string>;
 
-TEST_F(CompletionPollerTest, ReportsWhatItsMarkHasReached) {
+TEST_F(CompletionPollerTest, ReportsTasksUpToTheMark) {
   Task(1);
   Task(2, absl::InternalError("x"));
   Task(3);
@@ -113,7 +113,7 @@ TEST_F(CompletionPollerTest, ReportsWhatItsMarkHasReached) {
   EXPECT_EQ(completions_.lines().size(), 3u);
 }
 
-TEST_F(CompletionPollerTest, KeepsAMarkThatComesBeforeLaunchedReturns) {
+TEST_F(CompletionPollerTest, KeepsMarkReachedBeforeLaunchReturns) {
   poller_.Begin(CompletionPoller::kUpload, 77, 1, "");
   marks_[1] = 1;
   poller_.Launched(CompletionPoller::kUpload, {absl::OkStatus()});
@@ -121,7 +121,7 @@ TEST_F(CompletionPollerTest, KeepsAMarkThatComesBeforeLaunchedReturns) {
   EXPECT_EQ(completions_.lines(), Lines{"copy 77"});
 }
 
-TEST_F(CompletionPollerTest, WhatIsLaunchedTogetherIsReportedOneByOne) {
+TEST_F(CompletionPollerTest, TasksOfOneLaunchAreReportedSeparately) {
   Task(1);
   std::vector<CompletionPoller::Work> work = {{2, 2, "b"}, {3, 3, "c"}, {4, 4, "d"}};
   poller_.Begin(CompletionPoller::kCompute, absl::MakeSpan(work));
@@ -135,7 +135,7 @@ TEST_F(CompletionPollerTest, WhatIsLaunchedTogetherIsReportedOneByOne) {
   EXPECT_EQ(completions_.lines().back(), "task 4");
 }
 
-TEST_F(CompletionPollerTest, WhatATaskPrintedComesBeforeItsResult) {
+TEST_F(CompletionPollerTest, PrintedTextPrecedesTaskResult) {
   auto text = [this](const char* words) {
     const auto event = reinterpret_cast<CUevent>(const_cast<char*>(words));
     return std::make_shared<const Event>(driver_, event);
@@ -166,7 +166,7 @@ TEST(PrintCapture, TextBeyondTheFileIsDroppedAndDoesNotBlock) {
   EXPECT_EQ(printed.dropped_lines, 0u);
 }
 
-TEST(PrintCapture, CodeThatPrintsHasTheSymbol) {
+TEST(PrintCapture, PrintingCodeHasTheSymbol) {
   EXPECT_TRUE(MayPrint(".version 8.0\n.extern .func (.param .b32 r) vprintf\n"));
   EXPECT_FALSE(MayPrint(".version 8.0\n.entry k() { ret; }\n"));
 }
@@ -192,8 +192,8 @@ TEST_F(CompletionPollerTest, MarksMayWrapAround) {
   EXPECT_EQ(completions_.lines(), Lines{"task 4294967297"});
 }
 
-// The command loop may be held in the driver meanwhile.
-TEST_F(CompletionPollerTest, BeatsWhileTheDeviceWorksAndNotWhenItIsIdle) {
+// The command loop may be blocked in the driver at that time.
+TEST_F(CompletionPollerTest, SendsHeartbeatsOnlyWhileTheDeviceWorks) {
   Task(1);
   AWAIT(heartbeat_ >= 3);
   marks_[0] = 1;
@@ -216,8 +216,8 @@ TEST_F(CompletionPollerTest, ManyTasksAndASlowDevice) {
   for (uint32_t i = 0; i < lines.size(); ++i) ASSERT_EQ(lines[i], "task " + std::to_string(i + 1));
 }
 
-// A new object in a child process, since the poller's thread does not live on in a fork.
-TEST(CompletionPollerDeathTest, BlamesTheFirstTaskThatDidNotEnd) {
+// A new object in a child process, since a fork does not keep the poller's thread.
+TEST(CompletionPollerDeathTest, BlamesTheFirstUnfinishedTask) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   EXPECT_EXIT(
       {

@@ -12,7 +12,7 @@
 #include "server/store/dtype.h"
 #include "server/worker/cuda/compile/cubin_info.h"
 #include "server/worker/cuda/compile/nvrtc.h"
-#include "server/worker/cuda/grid_barrier.h"
+#include "server/worker/cuda/driver/grid_barrier.h"
 
 namespace stride::cuda {
 namespace {
@@ -55,8 +55,8 @@ class CudaCompilerTest : public testing::Test {
 };
 CudaCompiler* CudaCompilerTest::compiler_ = nullptr;
 
-// Compiled code is kept on disk under a name of which this is a part.
-TEST_F(CudaCompilerTest, TheToolchainIsAnotherForAnotherBuild) {
+// Compiled code is stored on disk under a name that contains this.
+TEST_F(CudaCompilerTest, ToolchainDiffersPerBuild) {
   EXPECT_THAT(CudaCompiler::Toolchain(), HasSubstr(ExecutableStamp()));
 }
 
@@ -119,7 +119,7 @@ template <typename T, int N> __global__ void scale(T* out, const T* in) {
   EXPECT_EQ(code->description.kernels(1).static_shared_bytes(), 128u);
 }
 
-TEST_F(CudaCompilerTest, FindsAllKernelsThatAreNoTemplates) {
+TEST_F(CudaCompilerTest, FindsAllNonTemplateKernels) {
   auto code = Compile(R"(
 #include <stdio.h>
 #define KERNEL(name) __global__ void name(int* p) { *p = 1; }
@@ -144,7 +144,7 @@ TEST_F(CudaCompilerTest, CompilesOverloadsWithoutTypes) {
   EXPECT_EQ(code->description.kernels(0).parameters(0).size(), 8u);
 }
 
-TEST_F(CudaCompilerTest, GivesDiagnosticsOfTheClientsTextAlone) {
+TEST_F(CudaCompilerTest, ReturnsDiagnosticsOfClientTextOnly) {
   auto code = Compile("__global__ void f(int* p) {\n  *p = nope;\n}", {"f"});
   EXPECT_EQ(code.status().code(), absl::StatusCode::kInvalidArgument);
   const std::string text(code.status().message());
@@ -180,7 +180,7 @@ TEST_F(CudaCompilerTest, RefusesOptionsOutsideTheList) {
   EXPECT_TRUE(Compile("__global__ void f(int* p) { *p = N; }", {"f"}, {"-DN=3", "-O1"}).ok());
 }
 
-TEST_F(CudaCompilerTest, KnowsTheHeadersOfHabit) {
+TEST_F(CudaCompilerTest, KnowsCommonHeaders) {
   auto code = Compile(R"(
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +209,7 @@ extern "C" __global__ void f(uint8_t* p, std::uint64_t n, double* q) {
 }
 
 // nvcc includes the standard headers by itself, and a CPU device has their names.
-TEST_F(CudaCompilerTest, KnowsMacrosOfStandardHeadersWithoutAnInclude) {
+TEST_F(CudaCompilerTest, KnowsStandardMacrosWithoutInclude) {
   for (const char* name :
        {"INFINITY",    "NAN",       "HUGE_VAL", "HUGE_VALF", "FLT_MAX",     "FLT_MIN",
         "FLT_EPSILON", "DBL_MAX",   "DBL_MIN",  "DBL_DIG",   "INT_MAX",     "INT_MIN",
@@ -229,7 +229,7 @@ TEST_F(CudaCompilerTest, KnowsMacrosOfStandardHeadersWithoutAnInclude) {
               HasSubstr("kernel.cu(1): error: identifier \"NOT_THERE\" is undefined"));
 }
 
-TEST_F(CudaCompilerTest, TakesTheToolkitsHeaders) {
+TEST_F(CudaCompilerTest, AcceptsToolkitHeaders) {
   auto nvrtc = Nvrtc::Load();
   ASSERT_TRUE(nvrtc.ok());
   if ((*nvrtc)->include_folder.empty()) GTEST_SKIP() << "no toolkit headers on this machine";
@@ -252,7 +252,7 @@ extern "C" __global__ void f(__half* h, const __nv_bfloat16* b, int* n) {
             static_cast<int>(DType::kBFloat16));
 }
 
-TEST_F(CudaCompilerTest, TakesCub) {
+TEST_F(CudaCompilerTest, AcceptsCub) {
   auto nvrtc = Nvrtc::Load();
   ASSERT_TRUE(nvrtc.ok());
   if ((*nvrtc)->include_folder.empty()) GTEST_SKIP() << "no toolkit headers on this machine";
@@ -272,7 +272,7 @@ extern "C" __global__ void total(const int* in, int64_t* out) {
   ASSERT_TRUE(code.ok()) << code.status();
 }
 
-TEST_F(CudaCompilerTest, GivesPtxForDevicesNewerThanItself) {
+TEST_F(CudaCompilerTest, ReturnsPtxForNewerDevices) {
   auto code = Compile("extern \"C\" __global__ void f(const float* p, int n) {}", {"f"}, {},
                       wire::Source::KIND_CUDA_CPP, "cuda:sm_999");
   ASSERT_TRUE(code.ok()) << code.status();
@@ -298,7 +298,7 @@ TEST_F(CudaCompilerTest, CompilesForEveryCommonArchitecture) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CudaCompilerTest, ReadsParametersLargerThanTheOldFormat) {
+TEST_F(CudaCompilerTest, ReadsLargeParameters) {
   auto code = Compile(
       "struct Block { char bytes[20000]; };\n"
       "extern \"C\" __global__ void f(Block b, int* p) { *p = b.bytes[*p]; }",
@@ -343,7 +343,7 @@ TEST_F(CudaCompilerTest, DescribesVariables) {
   code.mutable_source()->set_text(kGlobals);
   for (const char* name : {"physics::factors", "bias", "total<double>", "pair"})
     code.mutable_source()->add_globals(name);
-  // With entries, without them, and as PTX for what is newer than the compiler.
+  // With entries, without them, and as PTX for devices newer than the compiler.
   for (const bool named : {false, true}) {
     if (named) code.mutable_source()->add_entries("show");
     for (const char* target : {kTarget, "cuda:sm_999"}) {
@@ -409,7 +409,7 @@ extern "C" __global__ void f(int* p) {
 }
 )";
 
-// Of the variable that the worker looks for; 0 when there is none.
+// Size of the variable that the worker looks for; 0 if none.
 uint64_t BarrierBytes(const worker::CompiledCode& code) {
   auto variables = ReadCubinVariables(code.object);
   EXPECT_TRUE(variables.ok()) << variables.status();
@@ -419,8 +419,9 @@ uint64_t BarrierBytes(const worker::CompiledCode& code) {
   return 0;
 }
 
-// The barrier is a variable that the worker finds by its symbol, and only code that waits has it.
-TEST_F(CudaCompilerTest, OwnGroupsHeaderHasAGridBarrier) {
+// The barrier is a variable that the worker finds by its symbol; only code with a grid barrier has
+// it.
+TEST_F(CudaCompilerTest, OwnCooperativeGroupsHaveGridBarrier) {
   auto with = Compile(kGridSync);
   ASSERT_TRUE(with.ok()) << with.status();
   EXPECT_EQ(BarrierBytes(*with), sizeof(GridBarrier));
@@ -431,7 +432,7 @@ TEST_F(CudaCompilerTest, OwnGroupsHeaderHasAGridBarrier) {
   EXPECT_EQ(BarrierBytes(*without), 0u);
 }
 
-TEST_F(CudaCompilerTest, TheToolkitHasTheRestOfGroups) {
+TEST_F(CudaCompilerTest, ToolkitProvidesOtherCooperativeGroups) {
   if (Nvrtc::Load().value()->include_folder.empty()) GTEST_SKIP() << "no toolkit's headers";
   auto code = Compile(
       "#include <cooperative_groups.h>\n"
@@ -445,7 +446,7 @@ TEST_F(CudaCompilerTest, TheToolkitHasTheRestOfGroups) {
   EXPECT_EQ(BarrierBytes(*code), 0u) << "its barrier is its own";
 }
 
-TEST_F(CudaCompilerTest, WhatGroupsLackIsNamed) {
+TEST_F(CudaCompilerTest, MissingCooperativeGroupsFeatureIsNamed) {
   auto wrong = Compile(
       "#include <cooperative_groups.h>\n"
       "__global__ void f(int* p) { cooperative_groups::no_such_group g; *p = 1; }");

@@ -1,4 +1,4 @@
-#include "server/worker/cuda/cuda_status.h"
+#include "server/worker/cuda/driver/cuda_status.h"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,14 @@
 namespace stride::cuda {
 namespace {
 
-TEST(CudaStatusTest, SortsCodes) {
+TEST(CudaStatusTest, MapsCodesToStatus) {
   EXPECT_TRUE(ToStatus(CUDA_SUCCESS, "x").ok());
   EXPECT_EQ(ToStatus(CUDA_ERROR_OUT_OF_MEMORY, "x").code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(ToStatus(CUDA_ERROR_INVALID_PTX, "x").code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ToStatus(CUDA_ERROR_INVALID_VALUE, "x").code(), absl::StatusCode::kInternal);
 }
 
-TEST(CudaStatusTest, KnowsWhatEndsAProcess) {
+TEST(CudaStatusTest, DetectsErrorsThatEndTheProcess) {
   for (int code : {700, 702, 710, 714, 715, 716, 717, 718, 719, 214, 220, 999}) {
     EXPECT_TRUE(IsSticky(static_cast<CUresult>(code))) << code;
   }

@@ -20,7 +20,7 @@ TEST(SplitArgumentsTest, RespectsBrackets) {
 }
 
 TEST(ParseSignatureTest, ReadsTypesAndSizes) {
-  // Lowered names as NVRTC 13.0 gives them.
+  // Lowered names as produced by NVRTC 13.0.
   auto types = ParseSignature(
       "_Z16stride_signatureIPFvPKfPf3Big5ColorbxPvcE14stride_numbersIJLj16ELj16ELj64ELj9ELj2ELj16E"
       "Lj16ELj2EEEE");
@@ -52,7 +52,7 @@ struct Row {
 constexpr DType kNone = static_cast<DType>(0);
 
 class DescribeTypeTest : public testing::TestWithParam<Row> {};
-TEST_P(DescribeTypeTest, Describes) {
+TEST_P(DescribeTypeTest, DescribesType) {
   const Row& row = GetParam();
   const Parameter parameter = DescribeType({row.spelling, 8, false});
   EXPECT_EQ(parameter.kind(), row.kind) << row.spelling;
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"float (*) [3]", Parameter::KIND_POINTER, kNone, false, false, "float (*) [3]"},
         Row{"point<float>*", Parameter::KIND_POINTER, kNone, false, false, "point<float>*"}));
 
-TEST(DescribeTypeTest, TakesEnumerationsForIntegers) {
+TEST(DescribeTypeTest, TreatsEnumerationsAsIntegers) {
   EXPECT_EQ(DescribeType({"Color", 4, true}).kind(), Parameter::KIND_INTEGER);
   EXPECT_EQ(DescribeType({"Color", 4, false}).kind(), Parameter::KIND_AGGREGATE);
 }

@@ -1,5 +1,5 @@
-// What the code generator writes must compile for a device, for every operation and dtype that ops
-// plans: plans are made here as the daemon makes them.
+// Emitted code must compile for a device, for every operation and dtype that ops plans. The tests
+// plan like the daemon.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class EmittedCodeTest : public testing::Test {
       const bool marks = !plan->task.has_routine();
       ASSERT_EQ(kernel.parameters_size(), marks ? 2 : 1) << kernel.entry();
       if (marks) EXPECT_EQ(kernel.parameters(1).size(), sizeof(codegen::EndMark));
-      // The driver reads this many bytes of the block that the launch is packed into.
+      // The driver reads this many bytes of the packed launch block.
       EXPECT_LE(kernel.parameters(0).size(), BlockBytes(plan->task)) << kernel.entry();
       EXPECT_GT(kernel.parameters(0).size() + 16, BlockBytes(plan->task)) << kernel.entry();
     }
@@ -84,7 +84,7 @@ v1::Operation UfuncOf(const std::string& function, int arity) {
 
 TEST_F(EmittedCodeTest, EveryOperationOfTheTable) {
   for (const ops::OpRow& row : ops::OpTable()) {
-    // One dtype a row, a different one for neighbours, so that every dtype is met many times
+    // One dtype per row, a different one for neighbours, so that every dtype occurs many times
     // without compiling every pair.
     const int first = static_cast<int>(row.name.size());
     for (int step = 0; step < kNumDTypes; ++step) {
@@ -93,7 +93,7 @@ TEST_F(EmittedCodeTest, EveryOperationOfTheTable) {
       const v1::Operation operation = UfuncOf(std::string(row.name), row.arity);
       const std::vector<ops::Input> inputs(row.arity, Contiguous(dtype, {100}));
       const ops::Input none;
-      // Some rows want other types beside their own (where, ldexp): any that ops takes will do.
+      // Some rows need other types next to their own (where, ldexp): any supported type will do.
       if (!ops::PlanOperation(operation, inputs, absl::MakeConstSpan(&none, 1)).ok()) continue;
       ExpectCompiles(operation, inputs, {codegen::kElementwiseEntry});
       break;
@@ -101,7 +101,7 @@ TEST_F(EmittedCodeTest, EveryOperationOfTheTable) {
   }
 }
 
-// One kernel, which the scheduler finds by its name, with the parameters that a launch fills.
+// One kernel, which the scheduler finds by name, with the parameters that a launch sets.
 TEST_F(EmittedCodeTest, BlockLoops) {
   wire::Code code;
   code.mutable_block_loops();

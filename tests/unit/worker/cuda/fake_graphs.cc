@@ -19,7 +19,7 @@ CUresult Make(Handle* handle, std::set<Handle>& all) {
   return CUDA_SUCCESS;
 }
 
-// Also what was destroyed already, or never made, is an error, as the driver has it at best.
+// Objects that were destroyed or never created are an error too, as the driver reports at best.
 template <typename Handle>
 CUresult Destroy(Handle handle, std::set<Handle>& all) {
   return all.erase(handle) == 1 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;

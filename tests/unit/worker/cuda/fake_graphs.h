@@ -1,23 +1,23 @@
-// A driver whose graphs are numbers: what there is of them, and what was done with it.
+// A driver whose graphs are numbers: counts its objects and records the calls.
 #pragma once
 
 #include <set>
 
-#include "server/worker/cuda/driver.h"
+#include "server/worker/cuda/driver/driver.h"
 
 namespace stride::cuda {
 
 struct FakeGraphs {
-  std::set<CUgraph> graphs;  // that have not been destroyed
+  std::set<CUgraph> graphs;  // not yet destroyed
   std::set<CUgraphExec> executables;
-  int num_launches = 0;      // of executables
-  int num_updates = 0;       // of an executable, or of one node of it
+  int num_launches = 0;      // executables
+  int num_updates = 0;       // updates of an executable, or of one of its nodes
   bool instantiates = true;  // else the driver refuses
   bool updates = true;
   bool launches = true;
 };
 
-// A new driver, with nothing made yet. One at a time.
+// Creates a new driver without objects. One at a time.
 FakeGraphs& NewFakeGraphs(Driver* driver);
 
 }  // namespace stride::cuda

@@ -6,7 +6,7 @@
 namespace stride::cuda {
 namespace {
 
-TEST(GatherPtxTest, DeclaresOneKernelForEachItemSize) {
+TEST(GatherPtxTest, DeclaresOneKernelPerItemSize) {
   auto kernels = ReadPtx(Gather::Ptx());
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   ASSERT_EQ(kernels->size(), 4u);

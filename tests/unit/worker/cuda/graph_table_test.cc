@@ -1,4 +1,4 @@
-// What the table keeps of the driver's, with a driver of fake functions: not what runs.
+// Objects of the driver that the table keeps, with fake functions that run nothing.
 #include "server/worker/cuda/graph_table.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ class GraphTableTest : public testing::Test {
  protected:
   void SetUp() override { table_ = *GraphTable::Create(driver_, nullptr, scratch_); }
 
-  // Two that are captured, one that is not, and two that are.
+  // Two captured steps, one that is not captured, and two captured ones.
   void Load(uint64_t id) {
     wire::Graph graph;
     for (int i = 0; i < 5; ++i) {
@@ -32,7 +32,7 @@ class GraphTableTest : public testing::Test {
     ASSERT_TRUE(table_->Load(id, graph, std::nullopt, traits).ok());
   }
 
-  // The steps that were launched one by one, or captured; -1: it fails.
+  // Returns the number of steps launched separately or captured; -1 on failure.
   int Replay(uint64_t id, uint64_t offset = 0) {
     wire::GraphLaunch launch;
     launch.set_graph(id);
@@ -51,7 +51,7 @@ class GraphTableTest : public testing::Test {
   std::unique_ptr<GraphTable> table_;
 };
 
-TEST_F(GraphTableTest, AnExecutableForEachRunOfStepsIsKeptForTheNextReplay) {
+TEST_F(GraphTableTest, ExecutablesAreKeptForTheNextReplay) {
   Load(kGraph);
   EXPECT_EQ(Replay(kGraph), 5);
   EXPECT_EQ(fake_.executables.size(), 0u);
@@ -65,7 +65,7 @@ TEST_F(GraphTableTest, AnExecutableForEachRunOfStepsIsKeptForTheNextReplay) {
   EXPECT_EQ(fake_.executables.size(), 4u);
 }
 
-TEST_F(GraphTableTest, WhatIsUnloadedTakesItsExecutablesAlong) {
+TEST_F(GraphTableTest, UnloadDestroysExecutables) {
   for (uint64_t id : {kGraph, kGraph + 1}) {
     Load(id);
     Replay(id);
@@ -78,7 +78,7 @@ TEST_F(GraphTableTest, WhatIsUnloadedTakesItsExecutablesAlong) {
   EXPECT_EQ(fake_.executables.size(), 0u);
 }
 
-TEST_F(GraphTableTest, ForgottenOnesAreMadeAnew) {
+TEST_F(GraphTableTest, ForgottenExecutablesAreRecreated) {
   Load(kGraph);
   Replay(kGraph);
   for (uint64_t offset : {0, 64}) Replay(kGraph, offset);
@@ -88,7 +88,7 @@ TEST_F(GraphTableTest, ForgottenOnesAreMadeAnew) {
   EXPECT_EQ(fake_.executables.size(), 2u);
 }
 
-// In all, and not of one graph alone.
+// The limit is the total, not per graph.
 TEST_F(GraphTableTest, StepsOfExecutablesAreLimited) {
   for (uint64_t id = 1; id <= 200; ++id) {
     Load(id);
@@ -96,12 +96,12 @@ TEST_F(GraphTableTest, StepsOfExecutablesAreLimited) {
     for (uint64_t offset = 0; offset < 50; ++offset) EXPECT_EQ(Replay(id, offset), 5);
     EXPECT_LE(fake_.executables.size() / 2 * 5, 32u << 10);
   }
-  // Once too many were there, and have gone.
+  // Too many existed once, and were destroyed.
   EXPECT_EQ(Replay(1), 5);
   EXPECT_EQ(Replay(200), 1);
 }
 
-TEST_F(GraphTableTest, ExecutablesThatWentDoNotCount) {
+TEST_F(GraphTableTest, DestroyedExecutablesDoNotCount) {
   Load(kGraph);
   Replay(kGraph);
   Replay(kGraph);
@@ -114,7 +114,7 @@ TEST_F(GraphTableTest, ExecutablesThatWentDoNotCount) {
   EXPECT_EQ(Replay(kGraph), 1);
 }
 
-TEST_F(GraphTableTest, TheOneUsedLongestAgoIsUpdatedOrMadeAnew) {
+TEST_F(GraphTableTest, LeastRecentlyUsedExecutableIsReplaced) {
   Load(kGraph);
   Replay(kGraph);
   for (uint64_t offset = 0; offset < 64; ++offset) Replay(kGraph, offset);
@@ -125,11 +125,11 @@ TEST_F(GraphTableTest, TheOneUsedLongestAgoIsUpdatedOrMadeAnew) {
   EXPECT_EQ(Replay(kGraph, 65), 5);
   EXPECT_EQ(fake_.num_updates, 2);
   EXPECT_EQ(fake_.executables.size(), 128u);
-  EXPECT_EQ(Replay(kGraph, 1), 5);   // had been third
-  EXPECT_EQ(Replay(kGraph, 65), 1);  // is there
+  EXPECT_EQ(Replay(kGraph, 1), 5);   // was the third
+  EXPECT_EQ(Replay(kGraph, 65), 1);  // exists
 }
 
-TEST_F(GraphTableTest, WhatTheDriverRefusesStaysWithLaunchesOfSteps) {
+TEST_F(GraphTableTest, RefusedGraphsLaunchTheirSteps) {
   Load(kGraph);
   Replay(kGraph);
   EXPECT_EQ(Replay(kGraph), 5);

@@ -5,7 +5,7 @@
 namespace stride::cuda {
 namespace {
 
-TEST(CheckIncludesTest, LetsHeadersPass) {
+TEST(CheckIncludesTest, AcceptsHeaders) {
   for (const char* source :
        {"", "#include <stdio.h>\n", "  #  include \"cub/cub.cuh\"\nint include;",
         "int includes = 3; // include /etc/passwd", "#pragma once\n#include<cuda_fp16.h>//x"}) {

@@ -29,7 +29,7 @@ void __global__ fifth() {}
               ElementsAre("first", "second", "a::b::third", "fourth", "fifth"));
 }
 
-TEST(GuessTemplateNamesTest, FindsTemplatesAlone) {
+TEST(GuessTemplateNamesTest, FindsOnlyTemplates) {
   EXPECT_THAT(GuessTemplateNames(R"(
 __global__ void plain() {}
 template <class T> __global__ void first(T) {}
@@ -39,7 +39,7 @@ __global__ void after() {})"),
               ElementsAre("first", "a::second"));
 }
 
-TEST(GuessKernelNamesTest, SurvivesNonsense) {
+TEST(GuessKernelNamesTest, SurvivesInvalidText) {
   EXPECT_THAT(GuessKernelNames(""), IsEmpty());
   EXPECT_THAT(GuessKernelNames("__global__"), IsEmpty());
   EXPECT_THAT(GuessKernelNames("__global__ void f"), IsEmpty());

@@ -1,4 +1,4 @@
-// What a batch keeps of the driver's, with a driver of fake functions: not what runs.
+// Objects of the driver that a batch keeps, with fake functions that run nothing.
 #include "server/worker/cuda/launch_batch.h"
 
 #include <gtest/gtest.h>
@@ -24,17 +24,17 @@ class LaunchBatchTest : public testing::Test {
   LaunchBatch batch_{driver_, nullptr};
 };
 
-TEST_F(LaunchBatchTest, AGraphOfEachLengthIsMadeOnceAndSetAnew) {
+TEST_F(LaunchBatchTest, GraphOfEachLengthIsCreatedOnceAndUpdated) {
   for (int turn = 0; turn < 2; ++turn) {
     for (int count : {2, 3}) ASSERT_TRUE(Launch(count).ok());
     EXPECT_EQ(fake_.executables.size(), 2u);
-    EXPECT_EQ(fake_.graphs.size(), 2u);  // whose nodes are set
+    EXPECT_EQ(fake_.graphs.size(), 2u);  // nodes that were updated
     EXPECT_EQ(fake_.num_updates, turn == 0 ? 0 : 5);
   }
   EXPECT_EQ(fake_.num_launches, 4);
 }
 
-TEST_F(LaunchBatchTest, ForgottenGraphsAreMadeAnew) {
+TEST_F(LaunchBatchTest, ForgottenGraphsAreRecreated) {
   for (int count : {2, 16}) ASSERT_TRUE(Launch(count).ok());
   batch_.Forget();
   EXPECT_EQ(fake_.executables.size(), 0u);
@@ -44,7 +44,7 @@ TEST_F(LaunchBatchTest, ForgottenGraphsAreMadeAnew) {
   EXPECT_EQ(fake_.num_updates, 0);
 }
 
-TEST_F(LaunchBatchTest, OfWhatTheDriverRefusesNothingIsLeft) {
+TEST_F(LaunchBatchTest, RefusedGraphLeavesNoObjects) {
   fake_.instantiates = false;
   EXPECT_FALSE(Launch(4).ok());
   EXPECT_EQ(fake_.graphs.size(), 0u);

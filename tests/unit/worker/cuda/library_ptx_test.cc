@@ -8,7 +8,7 @@
 namespace stride::cuda {
 namespace {
 
-TEST(LibraryPtxTest, FourierTransformsHaveTheirCopiesAndScales) {
+TEST(LibraryPtxTest, FftDeclaresCopyAndScaleKernels) {
   auto kernels = ReadPtx(Fft::Ptx());
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   ASSERT_EQ(kernels->size(), 5u);
@@ -20,7 +20,7 @@ TEST(LibraryPtxTest, FourierTransformsHaveTheirCopiesAndScales) {
   EXPECT_EQ((*kernels)[4].parameters.size(), 3u);
 }
 
-TEST(LibraryPtxTest, LinearAlgebraNotesItsFaultsAndJoinsEigenvectors) {
+TEST(LibraryPtxTest, LinalgDeclaresErrorAndEigenvectorKernels) {
   auto kernels = ReadPtx(Linalg::Ptx());
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   ASSERT_EQ(kernels->size(), 5u);
@@ -32,7 +32,7 @@ TEST(LibraryPtxTest, LinearAlgebraNotesItsFaultsAndJoinsEigenvectors) {
   EXPECT_EQ((*kernels)[4].parameters.size(), 4u);
 }
 
-TEST(LibraryPtxTest, BatchesHavePointersAndWidePivots) {
+TEST(LibraryPtxTest, BatchesDeclarePointerAndPivotKernels) {
   auto kernels = ReadPtx(LinalgBatch::Ptx());
   ASSERT_TRUE(kernels.ok()) << kernels.status();
   ASSERT_EQ(kernels->size(), 2u);

@@ -19,7 +19,7 @@ wire::MatmulLaunch MakeLaunch(int64_t m, int64_t n, int64_t k, std::vector<int64
   return launch;
 }
 
-TEST(MatmulPlanTest, TakesContiguousAndTransposedAsTheyAre) {
+TEST(MatmulPlanTest, UsesContiguousAndTransposedInPlace) {
   const auto plan = PlanMatmul(MakeLaunch(2, 3, 5, {}, {5, 1}, {1, 7}), kItem);
   EXPECT_FALSE(plan.left.copy || plan.left.transposed);
   EXPECT_EQ(plan.left.leading, 5);
@@ -28,7 +28,7 @@ TEST(MatmulPlanTest, TakesContiguousAndTransposedAsTheyAre) {
   EXPECT_EQ(plan.right.leading, 7);
 }
 
-TEST(MatmulPlanTest, CopiesWhatNoBlasTakes) {
+TEST(MatmulPlanTest, CopiesLayoutsOutsideBlas) {
   EXPECT_TRUE(PlanMatmul(MakeLaunch(2, 3, 5, {}, {-5, 1}, {3, 1}), kItem).left.copy);
   EXPECT_TRUE(PlanMatmul(MakeLaunch(2, 3, 5, {}, {0, 1}, {3, 1}), kItem).left.copy);
   EXPECT_TRUE(PlanMatmul(MakeLaunch(2, 3, 5, {}, {10, 2}, {3, 1}), kItem).left.copy);
@@ -43,7 +43,7 @@ TEST(MatmulPlanTest, IgnoresStridesOfSingleElements) {
   EXPECT_GE(plan.left.leading, 5);
 }
 
-TEST(MatmulPlanTest, FoldsAStackTimesOneMatrix) {
+TEST(MatmulPlanTest, FoldsBatchTimesOneMatrix) {
   const auto plan = PlanMatmul(MakeLaunch(2, 3, 5, {4}, {10, 5, 1}, {0, 3, 1}), kItem);
   EXPECT_EQ(plan.m, 8);
   EXPECT_EQ(plan.batch_count, 1);
@@ -65,7 +65,7 @@ TEST(MatmulPlanTest, MergesBatchAxesAndLoopsOverTheRest) {
   EXPECT_EQ(plan.loops[0].output_step, 24);
 }
 
-TEST(MatmulPlanTest, CopiesARepeatedFactorOnce) {
+TEST(MatmulPlanTest, CopiesRepeatedFactorOnce) {
   const auto plan = PlanMatmul(MakeLaunch(2, 3, 5, {4}, {0, 2, 4}, {15, 3, 1}), kItem);
   EXPECT_TRUE(plan.left.copy);
   EXPECT_EQ(plan.left.NumCopies(plan.batch_count), 1);

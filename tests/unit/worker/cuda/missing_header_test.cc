@@ -28,13 +28,13 @@ TEST(MissingHeader, NamesTheHeaderAndItsPackage) {
   }
 }
 
-TEST(MissingHeader, LeavesClientsOwnHeadersToTheLog) {
+TEST(MissingHeader, LeavesClientHeadersToTheLog) {
   EXPECT_FALSE(
       KnownRefusal("kernel.cu(1): catastrophic error: cannot open source file \"mine.h\"\n"));
   EXPECT_FALSE(KnownRefusal("kernel.cu(3): error: identifier \"x\" is undefined\n"));
 }
 
-TEST(MissingHeader, TellsHostCodeFromLaunchesInKernels) {
+TEST(MissingHeader, DistinguishesHostCodeFromDeviceLaunches) {
   const auto host = KnownRefusal(
       "kernel.cu(10): error: A function without execution space annotations is considered a host "
       "function, and host functions are not allowed in JIT mode.\nkernel.cu(10): error: "

@@ -1,4 +1,4 @@
-#include "server/worker/cuda/module_image.h"
+#include "server/worker/cuda/driver/module_image.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace stride::cuda {
 namespace {
 
-TEST(ModuleImageTest, TellsKinds) {
+TEST(ModuleImageTest, DetectsKinds) {
   EXPECT_EQ(ImageKindOf("\x7f"
                         "ELF..."),
             ImageKind::kCubin);
@@ -18,7 +18,7 @@ TEST(ModuleImageTest, TellsKinds) {
   EXPECT_EQ(ImageKindOf(""), ImageKind::kPtx);
 }
 
-TEST(ModuleImageTest, RefusesWhatIsCutOff) {
+TEST(ModuleImageTest, RefusesTruncatedImages) {
   const std::string elf = std::string(
       "\x7f"
       "ELF\x02\x01\x01",

@@ -1,4 +1,4 @@
-#include "server/worker/cuda/operand_bounds.h"
+#include "server/worker/cuda/driver/operand_bounds.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ TEST(CheckOperandTest, CountsTheLastItem) {
   EXPECT_FALSE(Fits(MakeOperand(400, {}, DType::kFloat32), {}, 400));
 }
 
-TEST(CheckOperandTest, KnowsNegativeAndZeroStrides) {
+TEST(CheckOperandTest, HandlesNegativeAndZeroStrides) {
   EXPECT_TRUE(Fits(MakeOperand(36, {-4}, DType::kInt32), {10}, 40));
   EXPECT_FALSE(Fits(MakeOperand(32, {-4}, DType::kInt32), {10}, 40));
   EXPECT_TRUE(Fits(MakeOperand(36, {0}, DType::kInt32), {1000000}, 40));
@@ -50,13 +50,13 @@ TEST(CheckOperandTest, CannotOverflow) {
   EXPECT_FALSE(Fits(MakeOperand(UINT64_MAX - 7, {8}, DType::kInt64), {2}, 1 << 20));
 }
 
-TEST(CheckOperandTest, WantsAlignment) {
+TEST(CheckOperandTest, RequiresAlignment) {
   EXPECT_FALSE(Fits(MakeOperand(2, {4}, DType::kFloat32), {2}, 400));
   EXPECT_FALSE(Fits(MakeOperand(0, {6}, DType::kFloat32), {2}, 400));
   EXPECT_TRUE(Fits(MakeOperand(0, {6}, DType::kFloat32), {1}, 400));
 }
 
-TEST(CheckOperandTest, RefusesNonsense) {
+TEST(CheckOperandTest, RefusesInvalidOperands) {
   EXPECT_FALSE(Fits(MakeOperand(0, {4}, static_cast<DType>(99)), {2}, 400));
   EXPECT_FALSE(Fits(MakeOperand(0, {4}, DType::kFloat32), {2, 2}, 400));
   EXPECT_FALSE(Fits(MakeOperand(0, {4}, DType::kFloat32), {-1}, 400));

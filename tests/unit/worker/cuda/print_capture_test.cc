@@ -12,13 +12,13 @@
 namespace stride::cuda {
 namespace {
 
-// In the sandbox of a worker that serves a GPU.
+// Runs in the sandbox of a worker that serves a GPU.
 std::string Inside(const std::function<std::string()>& test) {
   return worker::InsideSandbox(SandboxNeedsOf(worker::WorkerMode::kServe), test);
 }
 
-// A kernel's text comes from the driver, which writes it to standard output.
-TEST(PrintCaptureTest, TakesTextInTheSandbox) {
+// The driver writes a kernel's text to standard output.
+TEST(PrintCaptureTest, CapturesTextInTheSandbox) {
   EXPECT_EQ(Inside([]() -> std::string {
               auto capture = PrintCapture::Start();
               if (!capture.ok()) return std::string(capture.status().message());
@@ -31,7 +31,7 @@ TEST(PrintCaptureTest, TakesTextInTheSandbox) {
             "");
 }
 
-TEST(PrintCaptureTest, CountsTextBeyondItsFileAsDropped) {
+TEST(PrintCaptureTest, CountsTextBeyondTheFileAsDropped) {
   EXPECT_EQ(Inside([]() -> std::string {
               auto capture = PrintCapture::Start();
               if (!capture.ok()) return std::string(capture.status().message());

@@ -72,7 +72,7 @@ TEST(ReadPtxTest, FindsVariables) {
     EXPECT_FALSE(ReadPtxVariables(text).ok()) << text;
 }
 
-TEST(ReadPtxTest, RefusesWhatItCannotRead) {
+TEST(ReadPtxTest, RefusesUnreadablePtx) {
   for (const char* text :
        {"", "int main() {}", ".version 8.0 .entry", ".version 8.0 .entry f(",
         ".version 8.0 .entry f(.param", ".version 8.0 .entry f(.param .u99 x) {}",

@@ -1,5 +1,5 @@
 // Work memory of a CUDA worker, with a driver of fake functions.
-#include "server/worker/cuda/scratch.h"
+#include "server/worker/cuda/driver/scratch.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 namespace stride::cuda {
 namespace {
 
-// A device with this much memory; returned memory is free once the stream was awaited.
+// A device with this much memory; freed memory is available after the stream was awaited.
 struct FakeMemory {
   uint64_t total = 1 << 30;
   uint64_t used = 0, given_back = 0;
@@ -41,7 +41,7 @@ class ScratchTest : public testing::Test {
   Scratch scratch_{driver_, nullptr};
 };
 
-TEST_F(ScratchTest, LackOfMemoryIsResourceExhaustedAndNamesTheBytes) {
+TEST_F(ScratchTest, OutOfMemoryIsResourceExhaustedWithBytes) {
   for (uint64_t bytes : {uint64_t{5} << 30, uint64_t{1} << 50, ~uint64_t{0}}) {
     const absl::Status status = scratch_.Reserve(bytes).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
@@ -50,7 +50,7 @@ TEST_F(ScratchTest, LackOfMemoryIsResourceExhaustedAndNamesTheBytes) {
   }
 }
 
-TEST_F(ScratchTest, ReturnedMemoryIsWaitedFor) {
+TEST_F(ScratchTest, AllocationWaitsForFreedMemory) {
   ASSERT_TRUE(scratch_.Reserve(700 << 20).ok());
   EXPECT_TRUE(scratch_.Reserve(800 << 20).ok());
   scratch_.Trim();

@@ -1,4 +1,4 @@
-// cuSOLVER's calls, with a library of fake functions: at all sizes each call gets the work memory
+// cuSOLVER calls with a library of fake functions. At all sizes, each call gets the work memory
 // that its query requested, and is not made without it.
 #include "server/worker/cuda/lower/solver.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 // The queries and the workspaces that the fake library received.
 struct FakeLibrary {
-  size_t device_bytes = 0, host_bytes = 0;  // its next answer
+  size_t device_bytes = 0, host_bytes = 0;  // its next result
   bool answers = true;                      // else it succeeds and writes no size
   cusolverStatus_t status = CUSOLVER_STATUS_SUCCESS;
   std::vector<std::string> called;
@@ -30,7 +30,7 @@ FakeLibrary g_library;
 template <auto kName, typename Function>
 struct Fake;
 
-// `kName` is any value that differs from function to function.
+// `kName` is any value that is unique per function.
 template <auto kName, typename... Arguments>
 struct Fake<kName, cusolverStatus_t (*)(Arguments...)> {
   static constexpr size_t kCount = sizeof...(Arguments);
@@ -112,7 +112,7 @@ std::map<std::string, void*> FakeFunctions() {
 constexpr CUdeviceptr kArray = 4096, kWork = 8192, kInfo = 256;
 constexpr int64_t kOrder = 512;
 
-// Each routine: its query, its call, and what a unit of the library's answer is in bytes.
+// Each routine: its query, its call, and the unit of the query's result in bytes.
 struct Routine {
   std::string name;
   std::function<absl::StatusOr<SolverWork>(Solver&)> ask;
@@ -196,8 +196,8 @@ class SolverTest : public testing::Test {
   std::unique_ptr<Solver> solver_;
 };
 
-TEST_F(SolverTest, EveryCallGetsTheWorkMemoryThatItsQueryAskedFor) {
-  size_t size = 4981132;  // as of Xsyevd, 512
+TEST_F(SolverTest, EveryCallGetsTheQueriedWorkMemory) {
+  size_t size = 4981132;  // measured for Xsyevd, 512
   for (const Routine& routine : AllRoutines()) {
     size += 16;
     g_library.device_bytes = size / routine.unit;
@@ -205,20 +205,20 @@ TEST_F(SolverTest, EveryCallGetsTheWorkMemoryThatItsQueryAskedFor) {
     const auto need = routine.ask(*solver_);
     ASSERT_TRUE(need.ok()) << routine.name << need.status();
     EXPECT_EQ(need->device_bytes(), size / routine.unit * routine.unit) << routine.name;
-    // The answers to later queries are another call's.
+    // The results of later queries belong to another call.
     g_library.device_bytes = g_library.host_bytes = 1;
     ASSERT_TRUE(routine.call(*solver_, CallOf(*need, need->device_bytes() + 512)).ok());
     ASSERT_FALSE(g_library.called.empty());
     EXPECT_EQ(g_library.called.back(), routine.name);
     EXPECT_EQ(g_library.given_device, reinterpret_cast<void*>(kWork)) << routine.name;
     EXPECT_EQ(g_library.given_device_bytes * routine.unit, need->device_bytes()) << routine.name;
-    if (routine.unit > 1) continue;  // works on the device alone
+    if (routine.unit > 1) continue;  // needs device memory only
     EXPECT_EQ(g_library.given_host_bytes, size + 3) << routine.name;
     EXPECT_NE(g_library.given_host, nullptr) << routine.name;
   }
 }
 
-TEST_F(SolverTest, ACallWithoutItsWorkMemoryIsNotMade) {
+TEST_F(SolverTest, CallWithoutWorkMemoryIsNotMade) {
   const std::vector<Routine> all = AllRoutines();
   g_library.device_bytes = 100000;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -237,7 +237,7 @@ TEST_F(SolverTest, ACallWithoutItsWorkMemoryIsNotMade) {
   EXPECT_TRUE(g_library.called.empty()) << g_library.called.back();
 }
 
-TEST_F(SolverTest, ASizeThatTheLibraryLeavesUnwrittenIsInternal) {
+TEST_F(SolverTest, UnwrittenSizeIsInternal) {
   g_library.answers = false;
   for (const Routine& routine : AllRoutines()) {
     if (routine.unit > 1) continue;  // -1 elements: see the next test
@@ -249,13 +249,13 @@ TEST_F(SolverTest, ASizeThatTheLibraryLeavesUnwrittenIsInternal) {
   }
 }
 
-TEST_F(SolverTest, ASizeBeyondThirtyTwoBitsIsUnimplemented) {
+TEST_F(SolverTest, SizeBeyond32BitsIsUnimplemented) {
   g_library.device_bytes = size_t{1} << 31;  // wraps to below 0 in the library's int
   const auto need = solver_->QWork(DType::kFloat64, kOrder, 40, 30, kArray);
   EXPECT_EQ(need.status().code(), absl::StatusCode::kUnimplemented) << need.status();
 }
 
-TEST_F(SolverTest, ALibraryWithoutGeneralEigenvaluesIsNamedWhenTheyAreAskedFor) {
+TEST_F(SolverTest, LibraryWithoutGeneralEigenvaluesIsNamed) {
   functions_.erase("cusolverDnXgeev");
   Open();
   const absl::Status status = solver_->EigWork(DType::kFloat64, true, kOrder, kArray).status();

@@ -1,5 +1,5 @@
 // A CUDA worker's texture objects, with a driver of fake functions.
-#include "server/worker/cuda/texture_table.h"
+#include "server/worker/cuda/driver/texture_table.h"
 
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ class TextureTableTest : public testing::Test {
   std::optional<TextureTable> table_{std::in_place, driver_, nullptr, TextureTable::Limits()};
 };
 
-TEST_F(TextureTableTest, AlignedMemoryIsReadWhereItLies) {
+TEST_F(TextureTableTest, AlignedMemoryIsReadInPlace) {
   wire::Texture numbers = Described({100}, 400);
   numbers.set_linear(true);
   const CUtexObject object = Launch(numbers, 512);
@@ -123,7 +123,7 @@ TEST_F(TextureTableTest, AlignedMemoryIsReadWhereItLies) {
   EXPECT_EQ(table_->copied_bytes(), 0u);
 }
 
-TEST_F(TextureTableTest, OtherMemoryIsCopiedByEachLaunch) {
+TEST_F(TextureTableTest, UnalignedMemoryIsCopiedByEachLaunch) {
   wire::Texture numbers = Described({100}, 400);
   numbers.set_linear(true);
   Launch(numbers, 512 + 256);
@@ -148,7 +148,7 @@ TEST_F(TextureTableTest, OtherMemoryIsCopiedByEachLaunch) {
   EXPECT_EQ(table_->copied_bytes(), 400u + 240 + 64 * 65001 + 64 + 256);
 }
 
-TEST_F(TextureTableTest, IntegersAreReadAsTheyAreUnlessNormalized) {
+TEST_F(TextureTableTest, IntegersAreReadUnchangedUnlessNormalized) {
   wire::Texture bytes = Described({64, 4}, 64, DType::kUInt8);
   Launch(bytes, 512);
   EXPECT_EQ(g_fake.last_sampling.flags, unsigned{CU_TRSF_READ_AS_INTEGER});
@@ -164,7 +164,7 @@ TEST_F(TextureTableTest, IntegersAreReadAsTheyAreUnlessNormalized) {
   EXPECT_EQ(g_fake.last_sampling.flags, 0u);
 }
 
-TEST_F(TextureTableTest, AnArenaTakesItsTexturesWithIt) {
+TEST_F(TextureTableTest, UnmappingAnArenaDestroysItsTextures) {
   Launch(Described({15}, 60, DType::kFloat32, 1), 512);
   Launch(Described({15}, 60, DType::kFloat32, 2), 1 << 20);
   table_->Forget(1);
@@ -175,10 +175,10 @@ TEST_F(TextureTableTest, AnArenaTakesItsTexturesWithIt) {
   EXPECT_EQ(table_->size(), 0);
 }
 
-TEST_F(TextureTableTest, OldOnesGoWhenThereAreTooMany) {
+TEST_F(TextureTableTest, OldestTexturesAreEvicted) {
   for (size_t i = 0; i < TextureTable::kMaxTextures; ++i) Launch(Described({16, 4}, 64), 512 * i);
   EXPECT_EQ(g_fake.num_waits, 0);
-  // The textures of one launch all stay until it is enqueued.
+  // All textures of one launch stay until it is enqueued.
   table_->BeginLaunch();
   const auto kept = table_->Take(Described({16, 4}, 64), 512);
   const auto more = table_->Take(Described({32, 2}, 128), 512);
@@ -195,7 +195,7 @@ TEST_F(TextureTableTest, CopiesAreBounded) {
   EXPECT_EQ(g_fake.images.size(), 2u);
 }
 
-TEST_F(TextureTableTest, ARefusalLeavesNothing) {
+TEST_F(TextureTableTest, RefusalLeavesNoObjects) {
   g_fake.makes = false;
   table_->BeginLaunch();
   EXPECT_FALSE(table_->Take(Described({15}, 60), 512).ok());

@@ -1,4 +1,4 @@
-// The loop with a device whose tasks begin and end when the test says so.
+// The loop with a device whose tasks begin and end on the test's command.
 #include "server/worker/runtime/command_loop.h"
 
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ class CommandLoopTest : public testing::Test {
   int code_ = -1;
 };
 
-TEST_F(CommandLoopTest, ACancelOvertakesQueuedTasks) {
+TEST_F(CommandLoopTest, CancelOvertakesQueuedTasks) {
   Submit(1, 4);
   EXPECT_TRUE(device_->BeginNext());
   Cancel({2, 4});
@@ -143,7 +143,7 @@ TEST_F(CommandLoopTest, ACancelOvertakesQueuedTasks) {
   ExpectResult(4, absl::StatusCode::kCancelled);
 }
 
-TEST_F(CommandLoopTest, NothingIsTakenOutBehindATaskThatHasBegun) {
+TEST_F(CommandLoopTest, NothingIsRecalledAfterAStartedTask) {
   Submit(1, 2);
   EXPECT_TRUE(device_->BeginNext());
   Cancel({1, 2});

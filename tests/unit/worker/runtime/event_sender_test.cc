@@ -31,7 +31,7 @@ class EventSenderTest : public testing::Test {
   std::unique_ptr<EventSender> sender_;
 };
 
-TEST_F(EventSenderTest, ALoneReportLeavesAtOnce) {
+TEST_F(EventSenderTest, SingleReportIsSentAtOnce) {
   sender_->TaskDone(1, absl::OkStatus(), 0.5, /*more=*/false);
   wire::Event event = Next();
   ASSERT_EQ(event.tasks_done().results_size(), 1);
@@ -43,7 +43,7 @@ TEST_F(EventSenderTest, ALoneReportLeavesAtOnce) {
   EXPECT_EQ(event.copies_done().status().message(), "no");
 }
 
-TEST_F(EventSenderTest, OneThatMayWaitLeavesWithTheNext) {
+TEST_F(EventSenderTest, DeferrableReportIsSentWithTheNext) {
   sender_->TaskDone(1, absl::OkStatus(), 0, /*more=*/true);
   sender_->TaskDone(2, absl::OkStatus(), 0, /*more=*/true);
   wire::Event event;
@@ -54,7 +54,7 @@ TEST_F(EventSenderTest, OneThatMayWaitLeavesWithTheNext) {
   EXPECT_EQ(Next().tasks_done().results_size(), 3);
 }
 
-TEST_F(EventSenderTest, LongTextLeavesInPiecesOfWholeLines) {
+TEST_F(EventSenderTest, LongTextIsSentInWholeLines) {
   PrintedText printed{"", 5};
   for (int i = 0; i < 3000; ++i) printed.text += std::string(99, 'x') + "\n";
   std::string text;
@@ -74,7 +74,7 @@ TEST_F(EventSenderTest, LongTextLeavesInPiecesOfWholeLines) {
   EXPECT_EQ(dropped, 5u);
 }
 
-TEST(PrintBudget, AFloodIsBoundedBySecond) {
+TEST(PrintBudget, FloodIsBoundedPerSecond) {
   PrintBudget budget;
   const SteadyTime start = SteadyTime::SinceBoot(absl::Seconds(10));
   size_t sent = 0;
@@ -90,8 +90,8 @@ TEST(PrintBudget, AFloodIsBoundedBySecond) {
   EXPECT_EQ(sent / kMaxPrintedBytes + dropped, 100u);
 }
 
-// The socket fills while nobody reads: what waits leaves in few packets, whole and in order.
-TEST_F(EventSenderTest, ReportsThatWaitLeaveTogetherInOrder) {
+// The socket fills without a reader: waiting reports are sent in few packets, whole and in order.
+TEST_F(EventSenderTest, WaitingReportsAreSentTogetherInOrder) {
   constexpr uint64_t kTasks = 20000;
   std::thread tasks([&] {
     for (uint64_t i = 1; i <= kTasks; ++i)
@@ -124,7 +124,7 @@ TEST_F(EventSenderTest, LongErrorsFitTheirPackets) {
     EXPECT_EQ(Next().tasks_done().results(0).sequence(), static_cast<uint64_t>(i));
 }
 
-TEST_F(EventSenderTest, FatalTellsWhatWasDoneBefore) {
+TEST_F(EventSenderTest, FatalReportsCompletedTasks) {
   EXPECT_EXIT(
       {
         sender_->TaskDone(1, absl::OkStatus(), 0, /*more=*/false);

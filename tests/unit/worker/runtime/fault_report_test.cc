@@ -13,7 +13,7 @@ namespace {
 
 using Outcome = wire::Channel::Outcome;
 
-// What the daemon would read: the message is written without the library that parses it.
+// The event as the daemon parses it: the message is written without protobuf.
 wire::Event Report(uint64_t sequence, absl::StatusCode code, const std::string& text) {
   auto sockets = wire::CreateSocketPair();
   SetFaultSocket(sockets->second.get());
@@ -26,7 +26,7 @@ wire::Event Report(uint64_t sequence, absl::StatusCode code, const std::string& 
   return event;
 }
 
-TEST(FaultReportTest, IsAFatalEvent) {
+TEST(FaultReportTest, ReportIsAFatalEvent) {
   for (uint64_t sequence : {uint64_t{1}, uint64_t{127}, uint64_t{128}, ~uint64_t{0}}) {
     wire::Event event = Report(sequence, absl::StatusCode::kFailedPrecondition, "it broke");
     ASSERT_TRUE(event.has_fatal());
@@ -36,7 +36,7 @@ TEST(FaultReportTest, IsAFatalEvent) {
   }
 }
 
-TEST(FaultReportTest, TextIsCutAndAscii) {
+TEST(FaultReportTest, TextIsTruncatedAndAscii) {
   EXPECT_EQ(Report(1, absl::StatusCode::kInternal, "caf\xc3\xa9 \xff").fatal().status().message(),
             "caf?? ?");
   EXPECT_EQ(Report(1, absl::StatusCode::kInternal, std::string(5000, 'x'))

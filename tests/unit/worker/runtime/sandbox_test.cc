@@ -34,7 +34,7 @@ SandboxNeeds Needs(SyscallSet set) {
   return needs;
 }
 
-// "" when the call failed as calls do that are forbidden.
+// Returns "" when the call failed like a forbidden one.
 std::string Refused(const char* name, long result) {
   if (result < 0 && (errno == EPERM || errno == EACCES || errno == ENOSYS)) return "";
   return std::string(name) + " gave " + std::to_string(result) + ", errno " +
@@ -43,7 +43,7 @@ std::string Refused(const char* name, long result) {
 
 const char* Victim();
 
-// A file that exists, made by the first who asks, before any sandbox.
+// A file that exists, created by the first caller, before any sandbox.
 const char* Victim() {
   static const std::string* path = [] {
     auto* made = new std::string("/tmp/stride-sandbox-victim." + std::to_string(getpid()));
@@ -91,7 +91,7 @@ std::string TryToEscape() {
   out += Refused("open /", open("/", O_RDONLY | O_DIRECTORY));
   out += Refused("open /proc/1/environ", open("/proc/1/environ", O_RDONLY));
   out += Refused("create a file", open("/tmp/stride-sandbox-test", O_WRONLY | O_CREAT, 0600));
-  // The CUDA driver is told that there is no such file.
+  // The CUDA driver gets the error "no such file".
   if (unlink(Victim()) == 0) out += "unlink removed a file\n";
   out += Refused("mkdir", mkdir("/tmp/stride-sandbox-none", 0700));
   rlimit more{1 << 20, 1 << 20};
@@ -107,11 +107,11 @@ class EscapeTest : public testing::TestWithParam<SyscallSet> {
   }
 };
 
-TEST_P(EscapeTest, EveryWayOutIsShut) {
+TEST_P(EscapeTest, EveryEscapeIsBlocked) {
   EXPECT_EQ(InsideSandbox(Needs(GetParam()), TryToEscape), "");
 }
 
-TEST_P(EscapeTest, ThreadsMemoryAndItsOwnEndStillWork) {
+TEST_P(EscapeTest, ThreadsMemoryAndExitStillWork) {
   // A sealed process has its threads already.
   const bool starts_threads = GetParam() != SyscallSet::kSealed;
   EXPECT_EQ(InsideSandbox(Needs(GetParam()),
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, EscapeTest,
 class SandboxTest : public EscapeTest {};
 INSTANTIATE_TEST_SUITE_P(All, SandboxTest, testing::Values(SyscallSet::kFiles));
 
-TEST_P(SandboxTest, OnlyTheGivenPathsOpen) {
+TEST_P(SandboxTest, OnlyGivenPathsOpen) {
   SandboxNeeds needs = Needs(SyscallSet::kFiles);
   needs.paths.read_only = {"/proc/cpuinfo", "/sys/devices/system/cpu", "/does/not/exist"};
   needs.paths.read_write = {"/dev/null"};
@@ -191,7 +191,7 @@ TEST_P(SandboxTest, LimitsHold) {
             "");
 }
 
-TEST_P(SandboxTest, SealedOpensItsOwnDescriptorsAlone) {
+TEST_P(SandboxTest, SealedOpensOnlyItsOwnDescriptors) {
   SandboxNeeds needs = Needs(SyscallSet::kCompiler);
   needs.file_bytes = 1 << 20;
   EXPECT_EQ(
@@ -220,7 +220,7 @@ TEST_P(SandboxTest, SealedOpensItsOwnDescriptorsAlone) {
       "");
 }
 
-// x32 calls and those of 32-bit programs have other numbers: no list of ours would hold.
+// x32 calls and those of 32-bit programs have other numbers, which no list of ours covers.
 #if defined(__x86_64__)
 TEST_P(SandboxTest, ForeignCallsKill) {
   EXPECT_EQ(InsideSandbox(Needs(SyscallSet::kSealed),
@@ -236,7 +236,7 @@ TEST_P(SandboxTest, ForeignCallsKill) {
 }
 #endif
 
-TEST_P(SandboxTest, RequireEndsTheProcessWhereALayerIsMissing) {
+TEST_P(SandboxTest, RequireEndsTheProcessWithoutALayer) {
   SandboxNeeds needs = Needs(SyscallSet::kFiles);
   // The first sandbox forbids unshare, so that a second finds no namespaces.
   EXPECT_EQ(InsideSandbox(needs,
@@ -248,7 +248,7 @@ TEST_P(SandboxTest, RequireEndsTheProcessWhereALayerIsMissing) {
             "exit code 71");
 }
 
-TEST(SandboxOffTest, OffIsOff) {
+TEST(SandboxOffTest, OffDisablesTheSandbox) {
   auto layers = EnterSandbox(SandboxMode::kOff, {});
   ASSERT_EQ(layers.size(), 1u);
   EXPECT_FALSE(layers[0].on());

@@ -1,4 +1,4 @@
-"""Ranges for a profiler. They do nothing: the work is the daemon's, which has traces of its own."""
+"""Ranges for a profiler. They do nothing: the daemon runs the work and has its own traces."""
 
 from typing import Any
 

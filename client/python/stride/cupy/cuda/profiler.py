@@ -1,4 +1,4 @@
-"""The runtime's profiler. It does nothing: the work is the daemon's, which has traces and metrics of its own."""
+"""The runtime's profiler. It does nothing: the daemon runs the work and has its own traces and metrics."""
 
 __all__ = ["initialize", "start", "stop"]
 

@@ -230,7 +230,7 @@ def SumPool(window_shape: Any, strides: Any = None, padding: str = "VALID", spec
 
 
 def AvgPool(window_shape: Any, strides: Any = None, padding: str = "VALID", spec: Any = None) -> Layer:  # noqa: N802
-    """The mean of each window's elements that are there.
+    """The mean of each window's elements, without padding.
 
     Parameters
         window_shape, strides, padding, spec: as in `MaxPool`.

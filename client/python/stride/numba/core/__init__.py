@@ -1,4 +1,4 @@
-"""Numba's `core`, as far as programs import it: `config`, `errors` and `types`."""
+"""The part of Numba's `core` that programs import: `config`, `errors` and `types`."""
 
 from stride.numba import types
 from stride.numba.core import config, errors

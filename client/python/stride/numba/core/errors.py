@@ -12,7 +12,7 @@ RequireLiteralValue = NumbaTypeError = TypingError
 
 
 class NumbaWarning(Warning):
-    """What Numba's warnings are.
+    """The base of Numba's warnings.
 
     Example
         >>> import warnings

@@ -68,7 +68,7 @@ TEST_F(ArenaTableTest, SharesMemoryWithItsFile) {
   EXPECT_EQ(MemoryMap::Map(file_.get(), kSize, false)->view().substr(10, 5), "hello");
 }
 
-TEST_F(ArenaTableTest, MemoryOutlivesUnmappingWhileAPlaceIsHeld) {
+TEST_F(ArenaTableTest, MemoryOutlivesUnmapWhilePinned) {
   Place place = *table_.Bytes(7, 0, 1);
   ASSERT_TRUE(table_.Unmap(7).ok());
   EXPECT_FALSE(table_.Bytes(7, 0, 1).ok());
@@ -84,7 +84,7 @@ TEST_F(ArenaTableTest, RefusesFilesThatCouldShrink) {
   EXPECT_FALSE(table_.Map(7, kSize, file_.get()).ok()) << "mapped already";
 }
 
-TEST_F(ArenaTableTest, GuardsFault) {
+TEST_F(ArenaTableTest, GuardPagesFault) {
   Place place = *table_.Bytes(7, 0, 1);
   volatile std::byte* data = place.address;
   auto write = [data](int64_t offset) {

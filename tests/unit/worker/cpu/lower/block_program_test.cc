@@ -1,4 +1,5 @@
-// Both tiers of elementwise code: the block loops' results equal the fused loop's, to the bit.
+// Both tiers of elementwise code: the results of block loops equal those of fused loops bit for
+// bit.
 #include "server/worker/cpu/lower/block_program.h"
 
 #include <cmath>
@@ -33,7 +34,7 @@ std::shared_ptr<const LoadedModule> Load(const wire::Code& code, const std::stri
   return *module;
 }
 
-// For the most portable processor that runs here: what the product brings.
+// For the most portable processor that runs here, as in the released package.
 const LoadedModule& BlockLoopsModule() {
   static const std::shared_ptr<const LoadedModule>& module = *[] {
     wire::Code code;
@@ -63,7 +64,7 @@ int64_t CountOf(const wire::ElementwiseLaunch& launch) {
   return count;
 }
 
-// In two ranges, as two threads would.
+// In two ranges, as two threads would run it.
 void RunByBlocks(const Plan& plan, const std::vector<char*>& buffers) {
   wire::ElementwiseLaunch launch = plan.task.elementwise();
   *launch.mutable_by_blocks() = plan.code->elementwise().program();
@@ -127,7 +128,7 @@ TEST(BlockProgramTest, RandomExpressionsEqualFusedLoops) {
   }
 }
 
-TEST(BlockProgramTest, AnOutputMayBeAnInput) {
+TEST(BlockProgramTest, OutputMayBeAnInput) {
   ArrayInfo info = Contiguous(DType::kFloat64, {5000});
   std::vector<double> values(5000);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i);
@@ -143,7 +144,7 @@ TEST(BlockProgramTest, AnOutputMayBeAnInput) {
   }
 }
 
-// A worker checks its programs, though the daemon sends none of these.
+// A worker checks its programs, although the daemon sends none of these.
 TEST(BlockProgramTest, BrokenProgramsAreRefused) {
   auto plan = ops::PlanOperation(ops::testing::ExpressionOf("a * 3 - a", {"a"}),
                                  {ops::Input(Contiguous(DType::kInt32, {4}))}, {});

@@ -1,4 +1,4 @@
-// Lines of a Fourier transform by each width of vectors that the processor has.
+// Lines of a Fourier transform, by each vector width of the processor.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -92,7 +92,7 @@ void Check(Runner<T> plain, Runner<T> avx2, Runner<T> avx512) {
   }
 }
 
-TEST(FftLines, AllVectorsHaveTheSameBits) {
+TEST(FftLines, AllVectorWidthsAreBitIdentical) {
   Check<float>(RunFftLinesPlain, RunFftLinesAvx2, RunFftLinesAvx512);
   Check<double>(RunFftLinesPlain, RunFftLinesAvx2, RunFftLinesAvx512);
 }

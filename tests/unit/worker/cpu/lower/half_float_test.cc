@@ -42,7 +42,7 @@ TEST(HalfFloatTest, RoundsToNearestEven) {
   }
 }
 
-TEST(HalfFloatTest, BFloat16) {
+TEST(HalfFloatTest, BFloat16RoundsToNearestEven) {
   EXPECT_EQ(FromBFloat16(0x3f80), 1.0f);
   EXPECT_EQ(ToBFloat16(1.0f), 0x3f80);
   EXPECT_EQ(ToBFloat16(std::bit_cast<float>(0x3f808000u)), 0x3f80) << "a tie goes to even";

@@ -58,7 +58,7 @@ Value Load(DType dtype, const std::byte* from) {
   }
 }
 
-// How an operand lies in memory.
+// The layout of an operand.
 enum class Order { kRows, kColumns, kPaddedRows, kEverySecond, kReversed, kSharedByBatches };
 
 class MatmulTest : public testing::Test {
@@ -144,7 +144,7 @@ class MatmulTest : public testing::Test {
 
   ArenaTable arenas_;
   ModuleTable modules_;
-  ThreadPool pool_{2};
+  cpucuda::ThreadPool pool_{2};
   std::byte* base_ = nullptr;
   int64_t used_ = 0;
   std::mt19937 random_{1};
@@ -181,7 +181,7 @@ TEST_F(MatmulTest, VectorsAndSingleElements) {
   }
 }
 
-TEST_F(MatmulTest, NothingToSumIsZero) {
+TEST_F(MatmulTest, EmptySumIsZero) {
   for (const TypeCase& type : kTypes) Check(type.dtype, 2, 3, 4, 0, Order::kRows, Order::kRows, 0);
 }
 
@@ -190,7 +190,7 @@ TEST_F(MatmulTest, HalfOverSeveralBlocks) {
   Check(DType::kBFloat16, 1, 1027, 3, 5, Order::kColumns, Order::kRows, 1.6e-2);
 }
 
-TEST_F(MatmulTest, LargeEnoughForAllThreads) {
+TEST_F(MatmulTest, UsesAllThreads) {
   Check(DType::kFloat32, 1, 150, 160, 170, Order::kRows, Order::kColumns, 1e-5);
   Check(DType::kFloat64, 1, 150, 160, 170, Order::kColumns, Order::kEverySecond, 1e-13);
 }
@@ -209,7 +209,7 @@ TEST_F(MatmulTest, LongVectors) {
   }
 }
 
-TEST_F(MatmulTest, AVectorIsTheSameWithAnyNumberOfThreads) {
+TEST_F(MatmulTest, VectorProductIsIndependentOfThreads) {
   for (auto [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 4099, 1021},
                          {4099, 1, 1021},
                          {1, 17, 150001},
@@ -229,7 +229,7 @@ TEST_F(MatmulTest, AVectorIsTheSameWithAnyNumberOfThreads) {
       Fill(launch.right(), 1, k, n);
       std::string first;
       for (int threads : {1, 2, 3, 7}) {
-        ThreadPool pool(threads);
+        cpucuda::ThreadPool pool(threads);
         auto work = LowerMatmul({&arenas_, &modules_, &pool}, launch);
         ASSERT_TRUE(work.ok()) << work.status();
         ASSERT_TRUE(work->run().ok());
@@ -258,8 +258,8 @@ TEST_F(MatmulTest, OutOfBoundsIsRefused) {
   EXPECT_FALSE(LowerMatmul({&arenas_, &modules_, &pool_}, launch).ok());
 }
 
-// A model of 2023 that OpenBLAS 0.3.21 does not know ran the kernels of a Prescott.
-TEST(BlasCoreTest, UnknownModelsTakeKernelsOfTheirInstructions) {
+// OpenBLAS 0.3.21 does not know a processor model of 2023 and ran the kernels of a Prescott.
+TEST(BlasCoreTest, UnknownModelsUseKernelsOfTheirInstructionSet) {
   const VectorSets none, avx2 = {.avx2 = true}, avx512 = {.avx2 = true, .avx512 = true};
   EXPECT_EQ(BetterBlasCore("Prescott", avx512), "SkylakeX");
   EXPECT_EQ(BetterBlasCore("Prescott", avx2), "Haswell");

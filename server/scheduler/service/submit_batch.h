@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/steady_time.h"
+#include "server/ops/operation_view.h"
+#include "server/scheduler/service/operation_handle.h"
+#include "stride/v1/compute_service.pb.h"
+#include "stride/v1/operation.pb.h"
+
+namespace stride::scheduler {
+
+// Some operations of one tenant that arrive together. It holds one transaction of the tenant while
+// it lives, and what one worker is to do travels in one packet. The thread that began it uses it,
+// waits for nothing, and makes no other call to the engine for this tenant. Methods of an
+// OperationHandle that take a batch are given this one.
+class SubmitBatch {
+ public:
+  virtual ~SubmitBatch() = default;
+  // Whether a batch accepts the operation. It refuses what needs more than its tenant's
+  // transaction: a call of a program, and an output with a name.
+  static bool Accepts(const v1::Operation& operation);
+
+  // As OperationService::Submit, for an operation that a batch accepts.
+  virtual absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(
+      const std::string& session, const ops::OperationView& operation, SteadyTime deadline) = 0;
+  // As OperationService::Refuse.
+  virtual void Refuse(const std::string& session, const ops::OperationView& operation,
+                      const absl::Status& status) = 0;
+  // As OperationService::Release.
+  virtual absl::Status Release(const std::string& session, const v1::Release& release) = 0;
+};
+
+}  // namespace stride::scheduler

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "server/base/ids.h"
+#include "stride/v1/tenant_service.pb.h"
+
+namespace stride::scheduler {
+
+// What tenants use. Thread-safe; callers hold no engine lock.
+class TenantService {
+ public:
+  virtual ~TenantService() = default;
+  // The tenant's meters, and its use of each quota with the limit.
+  virtual v1::Usage GetUsage(const TenantId& tenant) = 0;
+};
+
+}  // namespace stride::scheduler
