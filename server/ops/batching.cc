@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/operation_kind.h"
-#include "server/ops/plan_bodies.h"
 #include "server/ops/program_plan.h"
 #include "server/ops/routine_plan.h"
 

@@ -8,12 +8,12 @@
 #include "absl/types/span.h"
 #include "server/base/ids.h"
 #include "server/ops/batcher.h"
+#include "server/ops/loop_axes.h"
 #include "server/ops/operation_kinds.h"
 #include "server/ops/operation_view.h"
 #include "server/ops/plan.h"
 #include "server/ops/plan_key.h"
 #include "server/ops/planners.h"
-#include "server/ops/sharding.h"
 
 // The rules of a kind of operation. Each kind's file defines its row.
 namespace stride::ops {

@@ -1,12 +1,11 @@
-#include "server/ops/plan_bodies.h"
-#include "server/ops/operation_kind.h"
-
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/error.h"
+#include "server/ops/operation_kind.h"
+#include "server/ops/program_plan.h"
 
 namespace stride::ops {
 namespace {

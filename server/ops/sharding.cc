@@ -37,30 +37,6 @@ int LoopAxis(const std::vector<int>& axes, int axis) {
 
 }  // namespace
 
-std::vector<int> BroadcastAxes(const Shape& array, const Shape& shape) {
-  const size_t lead = shape.size() - std::min(shape.size(), array.size());
-  std::vector<int> axes(shape.size(), -1);
-  for (size_t i = lead; i < shape.size(); ++i) {
-    if (array[i - lead] == shape[i]) axes[i] = static_cast<int>(i - lead);
-  }
-  return axes;
-}
-
-absl::StatusOr<LoopAxes> DivideElementwise(const v1::Operation&,
-                                           absl::Span<const SpreadArray> inputs,
-                                           absl::Span<const Shape> outputs) {
-  LoopAxes loop;
-  for (const SpreadArray& input : inputs)
-    loop.input_axes.push_back(BroadcastAxes(input.shape, outputs[0]));
-  for (const auto& output : outputs) loop.output_axes.push_back(BroadcastAxes(output, outputs[0]));
-  return loop;
-}
-
-absl::StatusOr<LoopAxes> Undivided(const v1::Operation&, absl::Span<const SpreadArray>,
-                                   absl::Span<const Shape>) {
-  return absl::UnimplementedError("");  // Divide names the array
-}
-
 std::vector<int64_t> SplitAxis(int64_t length, size_t num_parts) {
   const auto parts = static_cast<int64_t>(num_parts);
   std::vector<int64_t> begin = {0};
@@ -136,7 +112,7 @@ absl::StatusOr<Division> Divide(const OperationView& operation,
     axis = along;
     return absl::OkStatus();
   };
-  // That which decides comes first, so that others are told of it.
+  // The deciding array comes first, so that errors of others name it.
   for (bool deciding : {true, false}) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if ((&inputs[i] == first) != deciding) continue;

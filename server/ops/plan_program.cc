@@ -8,7 +8,6 @@
 #include "server/base/error.h"
 #include "server/ops/batching.h"
 #include "server/ops/fusion.h"
-#include "server/ops/plan_bodies.h"
 
 namespace stride::ops {
 namespace {

@@ -1,11 +1,12 @@
-#include "server/ops/operation_view.h"
+#include "server/ops/operation_kind.h"
 
 #include <algorithm>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/base/error.h"
-#include "server/ops/operation_kind.h"
 
 namespace stride::ops {
 namespace {
@@ -80,6 +81,17 @@ OutputList OutputsBy(const OperationKind& kind, const v1::Operation& operation) 
 
 }  // namespace
 
+const OperationKind kNoKind = {
+    .name = "operation",
+    .operands = [](const v1::Operation&, OperandList&) {},
+    .plan = [](const v1::Operation&, Inputs, absl::Span<const Input>,
+               const FunctionTable*) -> absl::StatusOr<Plan> {
+      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "",
+                          "the operation is empty; set one of its kinds");
+    },
+    .rules = {ListedResults, NoKey, NoBatching, Undivided},
+};
+
 OperandList OperandsOf(const v1::Operation& operation) {
   return OperandsBy(KindOf(operation), operation);
 }
@@ -98,8 +110,9 @@ OperationView::OperationView(const v1::Operation& operation, const KindTable& ki
 
 std::string OperationView::label() const {
   if (kind_.detail == nullptr) return kind_.label != nullptr ? kind_.label : kind_.name;
-  std::string label = kind_.label != nullptr ? kind_.label : "";
-  return label.append(kind_.detail(operation_), 0, kMaxDetail);
+  std::string detail = kind_.detail(operation_);
+  if (detail.size() > kMaxDetail) detail.resize(kMaxDetail);
+  return kind_.label != nullptr ? kind_.label + detail : detail;
 }
 
 std::string OperationView::OperandPath(size_t operand) const {
@@ -134,6 +147,44 @@ absl::Status CheckLists(const OperationView& operation) {
   limits.Check("outputs", operation->outputs_size(), kMaxListedOutputs);
   if (operation.kind().lists != nullptr) operation.kind().lists(*operation, limits);
   return limits.status();
+}
+
+int OneResult(const v1::Operation&, Inputs, const FunctionTable*) { return 1; }
+int ListedResults(const v1::Operation& operation, Inputs, const FunctionTable*) {
+  return operation.outputs_size();
+}
+
+bool NoKey(const OperationView&, const TenantId&, KeyWriter&) { return false; }
+
+bool WholeKey(const OperationView& operation, const TenantId&, KeyWriter& key) {
+  if (operation->ByteSizeLong() > PlanKey::kMaxBytes) return false;
+  v1::Operation kept = *operation;
+  kept.clear_outputs();
+  kept.clear_device();
+  kept.clear_priority();
+  OperandList operands;
+  operation.kind().operands(kept, operands);
+  for (const v1::Operand* operand : operands) {
+    // An operand of `kept`, which is not constant.
+    if (!operand->has_scalar()) const_cast<v1::Operand*>(operand)->Clear();
+  }
+  key.AddMessage(kept);
+  return true;
+}
+
+PlanKey::PlanKey(const TenantId& tenant, const OperationView& operation,
+                 absl::Span<const ArrayInfo* const> inputs,
+                 absl::Span<const ArrayInfo* const> existing) {
+  KeyWriter key(this);
+  key.Add(operation->kind_case());
+  if (!operation.kind().rules.key(operation, tenant, key)) return;
+  key.AddArrays(inputs);
+  key.AddArrays(existing);
+  key.End();
+}
+
+std::string FunctionLabel(std::string_view function) {
+  return absl::AsciiStrToLower(absl::StripPrefix({function.data(), function.size()}, "FUNCTION_"));
 }
 
 }  // namespace stride::ops
