@@ -116,7 +116,7 @@ void Describe(const scheduler::OperationHandle& handle, v1::CommandResult* resul
   handle.Describe([result] { return result->add_results()->mutable_array(); });
 }
 
-// Of a command that waits for nothing.
+// For a command that waits for nothing.
 void Fill(PendingAck& ack, v1::CommandResult* result) {
   result->set_id(ack.id);
   SetStatus(ack.status, result);
@@ -315,7 +315,7 @@ bool ExecuteStream::AnswerAll(std::vector<PendingAck>& acks, AckWriter& writer) 
       queue_.Done(std::exchange(answered, 0));
       RenewWhenDue();
       if (!AnswerAfterWait(ack, writer)) return false;
-      ack = {};  // lets go of what it has taken
+      ack = {};  // releases its references
     }
     ++answered;
   }
@@ -327,7 +327,7 @@ bool ExecuteStream::AnswerAfterWait(PendingAck& ack, AckWriter& writer) {
   auto result = std::make_unique<v1::CommandResult>();
   result->set_id(ack.id);
   const absl::Status status = Complete(ack, &writer, result.get());
-  // Only a wait need ask whether anybody still listens; for all else a failed write tells.
+  // Only a wait asks whether the client is still there; a failed write shows it otherwise.
   if (!status.ok() && call_.cancelled()) return false;
   SetStatus(status, result.get());
   return writer.Add(std::move(result));
@@ -383,7 +383,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
   return absl::OkStatus();
 }
 
-// A session that was deleted meanwhile shows in the commands that need it.
+// A session that was deleted in between shows in the commands that need it.
 void ExecuteStream::RenewWhenDue() {
   if (Now() < renewal_) return;
   services_.sessions->Renew(call_.tenant(), session_).status().IgnoreError();

@@ -37,8 +37,8 @@ struct Batched {
 };
 
 class Batcher;
-// Makes of an operation for one element that for the whole batch: replaces its operands (Replace)
-// and changes its fields. A rule that has done all itself (SetResult) clears the kind.
+// Turns an operation for one element into that for the whole batch: replaces its operands (Replace)
+// and changes its fields. A rule that appends all operations itself (SetResult) clears the kind.
 using BatchRule = absl::Status (*)(Batcher& batcher, v1::Operation* operation);
 
 // The rule of a kind that has none: UNIMPLEMENTED.
@@ -91,7 +91,7 @@ class Batcher {
 
   // The operand is to be this array of the batched program.
   void Replace(v1::Operand* operand, const Batched& array);
-  // Of a list whose entries moved: all of them are replaced, and nothing else is.
+  // For a list whose entries moved: exactly its operands are replaced.
   template <typename List>
   void AllReplaced(List* operands) {
     replaced_.clear();
@@ -153,13 +153,13 @@ class Batcher {
   v1::Program result_;
   std::map<uint64_t, Batched> known_;         // by handle of the given program
   std::map<uint64_t, ArrayInfo> raw_;         // by handle of the batched one
-  std::map<uint64_t, uint64_t> base_;         // of views' handles in the given program
+  std::map<uint64_t, uint64_t> base_;         // by a view's handle in the given program
   std::set<uint64_t> aligned_;                // handles of the batched one with the batch's axis
-  std::vector<const v1::Operand*> replaced_;  // of the current operation
-  std::map<int, Batched> targets_;            // of its outputs, where they are views
+  std::vector<const v1::Operand*> replaced_;  // operands of the current operation
+  std::map<int, Batched> targets_;            // its outputs that are views
   const std::set<uint64_t>& forced_;
   std::optional<uint64_t> must_force_;
-  std::optional<int64_t> size_;  // of the batch
+  std::optional<int64_t> size_;  // elements of the batch
   uint64_t next_handle_ = 1;
 };
 

@@ -15,7 +15,7 @@ absl::Status Wrong(const std::string& field, std::string_view text) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, text);
 }
 
-// What handles stand for so far.
+// The handles so far.
 struct Known {
   std::set<uint64_t> inputs, made;
   bool Has(uint64_t handle) const { return inputs.count(handle) > 0 || made.count(handle) > 0; }

@@ -10,7 +10,7 @@
 namespace stride::ops {
 namespace {
 
-// What a device's launch block holds (server/worker/codegen/launch_abi.h).
+// The capacity of a device's launch block (server/worker/codegen/launch_abi.h).
 constexpr size_t kMaxOperands = 64;
 constexpr size_t kMaxScalars = 256;
 // Code beyond this takes compilers minutes.

@@ -8,7 +8,7 @@
 #include "server/ops/program_builder.h"
 #include "server/ops/shape.h"
 
-// What the planners of elementwise loops have in common.
+// Common parts of the planners of elementwise loops.
 namespace stride::ops {
 
 // Whether one kernel can be made of the program, with so many outputs and `num_scalars` constants

@@ -99,7 +99,7 @@ absl::StatusOr<Plan> PlanReduceAt(const v1::ReduceAt& operation, Inputs inputs,
   auto output = ChooseOutput(function->dtype, shape, existing);
   if (!output.ok()) return output.status();
   if (count > 1 && indices->strides[0] == 0) {
-    // The routine tells indices apart by where they are.
+    // The routine distinguishes indices by their addresses.
     Plan plan;
     plan.outputs.push_back(*output);
     plan.converted_inputs = {std::nullopt, indices->dtype};

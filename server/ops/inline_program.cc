@@ -112,7 +112,7 @@ class Inliner {
  private:
   v1::Program made_;
   uint64_t last_;
-  Handles names_;  // what calls have made, by what the program calls it
+  Handles names_;  // results of calls, by the program's handle
 };
 
 }  // namespace

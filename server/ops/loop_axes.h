@@ -23,14 +23,14 @@ struct Spread {
 // An array of an operation: how it is spread, or null: it is in one piece.
 struct SpreadArray {
   const Spread* spread = nullptr;
-  std::vector<int64_t> shape;  // of the whole; of a scalar: no axes
+  std::vector<int64_t> shape;  // the whole's; a scalar has no axes
   std::string field;           // path within the Operation
 };
 
 // Axes of an operation's loop by number, and which axis of an array goes along each; -1: none.
 struct LoopAxes {
-  std::vector<std::vector<int>> input_axes;   // of each input, by loop axis
-  std::vector<std::vector<int>> output_axes;  // of each output; -1: the axis is summed over
+  std::vector<std::vector<int>> input_axes;   // for each input, by loop axis
+  std::vector<std::vector<int>> output_axes;  // for each output; -1: the axis is summed over
 };
 
 // A kind's rule: its loop for these arrays. `outputs`: shapes of the whole's results.

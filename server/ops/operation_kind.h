@@ -44,7 +44,7 @@ struct OperationKind {
   void (*outputs)(const v1::Operation&, OutputList&) = nullptr;
   absl::StatusOr<Plan> (*plan)(const v1::Operation&, Inputs, absl::Span<const Input> existing,
                                const FunctionTable*) = nullptr;
-  // What every kind has; one that lacks a rule says so (NoKey, NoBatching, Undivided).
+  // Each kind has all of these; NoKey, NoBatching and Undivided stand for no rule.
   struct Rules {
     int (*num_results)(const v1::Operation&, Inputs, const FunctionTable*) = nullptr;
     // Adds what plans depend on besides arrays. False: plans of this operation are not kept,

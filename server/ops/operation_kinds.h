@@ -55,7 +55,7 @@ extern const OperationKind kNoKind;
 class KindTable {
  public:
   struct Row {
-    size_t number;  // of the oneof's field
+    size_t number;  // the oneof field's number
     const OperationKind* kind;
   };
   constexpr KindTable(std::initializer_list<Row> rows) {

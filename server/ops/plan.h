@@ -28,7 +28,7 @@ struct Plan {
   std::vector<ArrayInfo> outputs;
   // A view: outputs[0] lies in input 0's buffer and there is nothing to run.
   bool is_view = false;
-  // What must be compiled before the task can run. For a kernel given by module name, empty: the
+  // The code to compile before the task can run. Empty for a kernel given by module name: the
   // caller knows the module.
   std::optional<wire::Code> code;
   // The launch. Operand.arena holds a slot number instead of an arena: input i is slot i (scalars

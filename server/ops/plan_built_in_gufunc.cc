@@ -124,7 +124,7 @@ absl::StatusOr<Plan> PlanBuiltInStrided(const v1::Gufunc& gufunc, Inputs inputs,
                                         const Input& existing) {
   const std::string& name = gufunc.function();
   Input left = inputs[0], right = inputs[1];
-  // Rows of the left beside columns of the right.
+  // Pair rows of the left with columns of the right.
   const size_t right_rank = right->shape.size();
   const bool matrix = name == "vecmat" || (name == "matmul" && right_rank > 1);
   if (matrix) {

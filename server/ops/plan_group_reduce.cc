@@ -25,7 +25,7 @@ WeakScalar Extreme(DType dtype, bool lowest) {
   return lowest ? -(Integer{1} << (bits - 1)) : (Integer{1} << (bits - 1)) - 1;
 }
 
-// What a group without elements has: what changes no other value.
+// The result of a group without elements: the function's identity.
 absl::StatusOr<wire::ScalarValue> OfNoElements(const BinaryFunction& function) {
   if (function.identity) return *function.identity;
   const std::string& name = function.name;

@@ -137,7 +137,7 @@ absl::StatusOr<ArrayInfo> PlacedOutput(const ArrayInfo& made, const std::vector<
   return ChooseOutput(made.dtype, shape, existing, field);
 }
 
-// Of axes in other places: planned twice, to know the results' shapes, and then for views.
+// Axes in other places are planned twice: to know the results' shapes, and then for views.
 absl::StatusOr<Plan> PlanPlaced(const v1::Gufunc& gufunc, const ClientFunction* own,
                                 const CoreLayout& layout, Inputs inputs,
                                 absl::Span<const Input> existing) {

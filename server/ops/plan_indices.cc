@@ -16,9 +16,9 @@ namespace {
 // memory of their own; the device has a table as long as they are.
 constexpr int64_t kMaxAssigned = int64_t{1} << 36;
 
-// What is the same in both messages.
+// The common part of both messages.
 struct Indexing {
-  std::string name;  // of the message
+  std::string name;  // the message's
   std::vector<ArrayInfo> indices;
   size_t axis = 0;
   bool along = false;
@@ -145,7 +145,7 @@ RoutineSpec IndexedSpec(const Indexing& indexing, const ArrayInfo& indexed, cons
   return spec;
 }
 
-// What is written where, in Scatter and ApplyAt; the routine and its programs are the caller's.
+// The targets of Scatter and ApplyAt; the routine and its programs are the caller's.
 // Without `values`, the first index array stands in their place, and nothing reads it there.
 // `num_values`: of the inputs in front of the indices.
 absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::string& name,
@@ -185,7 +185,7 @@ absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::
       IndexedOperand(*indexing, output, static_cast<uint32_t>(inputs.size()), *shape);
   RoutineSpec spec =
       IndexedSpec(*indexing, output, *shape, routine, std::move(from), num_values, std::move(to));
-  // Which of equal indices comes first is told by the order of the loop.
+  // The order of the loop decides which of equal indices comes first.
   spec.order = AxisOrder::kKeep;
   return spec;
 }
@@ -254,7 +254,7 @@ absl::StatusOr<RoutineSpec> AtSpec(const v1::ApplyAt& operation, const Input& va
   return spec;
 }
 
-// Of the elements themselves: `np.negative.at(x, i)`.
+// A function of the elements alone: `np.negative.at(x, i)`.
 absl::StatusOr<Plan> PlanUnaryAt(const v1::ApplyAt& operation, Inputs inputs,
                                  const ArrayInfo& existing, const FunctionTable* functions) {
   constexpr char kFunction[] = "apply_at.function";

@@ -13,9 +13,9 @@
 
 namespace stride::ops {
 
-// What a plan depends on: the operation and how its arrays lie, never what is in them or what they
-// are called. A key is made for every operation, so that for kinds that are small and many it takes
-// no memory from elsewhere; the others are copied (WholeKey).
+// The bytes that a plan depends on: the operation and the layout of its arrays, never their
+// contents or names. A key is made for every operation. It allocates no memory for kinds that are
+// small and frequent; the others are copied (WholeKey).
 class PlanKey {
  public:
   // Null stands for an array that is not there (a scalar, a new output). Only a key with a client's

@@ -24,7 +24,7 @@ struct Result {
   DType dtype = DType::kFloat64;
 };
 
-// What the operands are, after the checks.
+// The operands after the checks.
 struct Problem {
   int64_t m = 0, n = 0, k = 0;
   bool vector_right = false;

@@ -56,8 +56,8 @@ bool TakesBytes(DType left, DType right, DType dtype) {
          (dtype == DType::kInt16 && left != right);
 }
 
-// What has to be copied before and after, since libraries and our own loop take one type and write
-// rows without gaps.
+// The copies before and after, since libraries and our own loop take one type and write rows
+// without gaps.
 void PlanCopies(const ArrayInfo& left, const ArrayInfo& right, DType dtype, Plan* plan) {
   const bool fits = left.dtype == dtype && right.dtype == dtype;
   if (!fits && !TakesBytes(left.dtype, right.dtype, dtype)) {

@@ -6,7 +6,7 @@
 
 namespace stride::ops {
 
-// A ufunc of the two inputs as views: the left one has axes of length one behind its own, one for
+// A ufunc of the two inputs as views: the left one has axes of length one after its own, one for
 // each of the right's.
 absl::StatusOr<Plan> PlanOuter(const v1::Outer& outer, Inputs inputs,
                                absl::Span<const Input> existing, const FunctionTable* functions) {
@@ -39,8 +39,8 @@ absl::StatusOr<Plan> PlanOuter(const v1::Outer& outer, Inputs inputs,
 
 namespace {
 
-// A ufunc of views: the left one has axes of length one behind its own, one for each of the
-// right.
+// A ufunc of views: the left one has axes of length one after its own, one for each of the
+// right's.
 absl::Status BatchOuter(Batcher& batcher, v1::Operation* operation) {
   const v1::Outer outer = operation->outer();
   const Batched left = *batcher.Find(outer.left()), right = *batcher.Find(outer.right());

@@ -157,7 +157,7 @@ absl::StatusOr<Value> IntegersValue(ProgramBuilder& builder, Words& words,
   }
   const Integer range = *high - *low;
   Value value = words.Pair();
-  // Of the whole width: the words themselves.
+  // For the whole width, the words themselves.
   if (range <= Integer{~uint64_t{0}})
     value = words.Op("random_below", value, words.Constant(static_cast<uint64_t>(range)));
   if (*low != 0) value = words.Op("add", value, words.Constant(static_cast<uint64_t>(*low)));

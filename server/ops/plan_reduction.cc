@@ -132,7 +132,7 @@ absl::StatusOr<Value> NanOfNothing(ProgramBuilder& finish, Value value, Value co
                    value.dtype);
 }
 
-// What the elements make, `value`, with the initial value, which is all where there are none.
+// The elements' result, `value`, combined with the initial value, or that alone without elements.
 template <typename Combine>
 absl::StatusOr<Value> WithInitial(const Extras& extras, ProgramBuilder& finish, Value value,
                                   std::optional<Value> count, int64_t reduced_count,
@@ -162,7 +162,7 @@ bool IsNegativeZero(const WeakScalar& initial) {
   return number && (is_negative_zero(number->real()) || is_negative_zero(number->imag()));
 }
 
-// What combines two values where they are no elements.
+// The ufunc that combines two values that are not elements.
 const char* UfuncOf(Code::Combine combine) {
   switch (combine) {
     case Code::COMBINE_ADD:
@@ -347,7 +347,7 @@ absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Functi
   return builder.Op("divide", {value, builder.Constant(*divisor)}, accumulator);
 }
 
-// What NumPy's ufunc reduces by, where that has a function of its own.
+// The reduction of NumPy's ufunc, where it has a function of its own.
 v1::Reduction::Function FunctionOf(std::string_view ufunc) {
   constexpr std::pair<std::string_view, v1::Reduction::Function> kFunctions[] = {
       {"add", v1::Reduction::FUNCTION_SUM},        {"multiply", v1::Reduction::FUNCTION_PROD},
@@ -396,7 +396,7 @@ absl::Status NothingToReduce(const ArrayInfo& input, std::string_view name) {
 // The elements to reduce: those of an array, or computed ones.
 struct Reduced {
   ArrayInfo array;               // for computed elements: the array that they would make
-  std::optional<Value> element;  // of `spec.map`
+  std::optional<Value> element;  // a value of `spec.map`
   ReduceSpec spec;               // with the inputs
 };
 

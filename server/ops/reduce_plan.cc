@@ -12,7 +12,7 @@ namespace {
 
 struct Axes {
   Loop kept;     // strides: of the output, then of the inputs
-  Loop reduced;  // of the inputs
+  Loop reduced;  // strides: the inputs'
 };
 
 // The inputs decide the kept axes' order: there is more of them.

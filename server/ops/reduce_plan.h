@@ -13,7 +13,7 @@ namespace stride::ops {
 // A reduction that is typed and whose operands are known.
 struct ReduceSpec {
   std::vector<ArrayInfo> inputs;  // all of one shape, broadcast
-  std::vector<bool> is_reduced;   // of their axes
+  std::vector<bool> is_reduced;   // by axis
   bool keep_dims = false;
   wire::ReduceCode::Combine combine = wire::ReduceCode::COMBINE_UNSPECIFIED;
   std::optional<wire::Program> combine_program;  // COMBINE_PROGRAM, with the next

@@ -62,7 +62,7 @@ absl::StatusOr<Division> Divide(const OperationView& operation,
                                 absl::Span<const SpreadArray> inputs,
                                 absl::Span<const SpreadArray> existing,
                                 absl::Span<const std::vector<int64_t>> outputs) {
-  // What is split decides; where nothing is, all that is spread is replicated.
+  // A split array decides; without one, all spread arrays are replicated.
   const SpreadArray* first = nullptr;
   for (absl::Span<const SpreadArray> arrays : {inputs, existing}) {
     for (const SpreadArray& array : arrays) {

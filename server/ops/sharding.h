@@ -30,11 +30,11 @@ struct Division {
   bool replicated = false;
   // The axis is summed over: each device makes a partial result of the whole's shape.
   bool partial = false;
-  int64_t length = 0;  // of the axis
+  int64_t length = 0;  // the axis's
   std::vector<int> devices;
   std::vector<int>
       input_axes;  // which axis of each input goes along; -1: every part takes all of it
-  std::vector<int> output_axes;  // likewise of each output; unused when partial or replicated
+  std::vector<int> output_axes;  // the same for each output; unused when partial or replicated
 };
 
 // At least one of `inputs` and `existing` is spread. `outputs`: shapes of the whole's results.
@@ -62,12 +62,12 @@ class ByteRuns {
   int64_t PositionOf(int part, int64_t offset) const;
   // Whether each part lies in one run.
   bool is_one_row() const { return rows_ <= 1; }
-  // Of the longest runs.
+  // The size of the longest runs.
   int64_t run_bytes() const { return longest_; }
 
  private:
   int64_t row_ = 0;             // bytes of all parts' next runs together
-  std::vector<int64_t> begin_;  // of each part's run within a row, then row_
+  std::vector<int64_t> begin_;  // offset of each part's run within a row, then row_
   int64_t longest_ = 0;
   int64_t rows_ = 1;
 };
