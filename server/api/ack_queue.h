@@ -28,7 +28,7 @@ struct PendingAck {
   // kReady: the outputs of an accepted operation, in one or the other.
   session::PendingArrays pending;
   std::vector<v1::Array> arrays;
-  // kWait, and what is told beside how it ended.
+  // kWait: the operation, and which results its answer includes.
   std::shared_ptr<scheduler::OperationHandle> handle;
   std::vector<bool> wanted;  // WantedInline
   bool timeline = false;

@@ -30,10 +30,10 @@ constexpr size_t kKeptAcks = 1024;
 // Answers that are there wait so long for one that is not: a message costs the client more.
 constexpr absl::Duration kSoon = absl::Microseconds(500);
 
-// Whether a batch accepts it.
-bool MayBatch(const v1::Command& command) {
+// Whether a batch accepts the command.
+bool MayBatch(const scheduler::OperationService& operations, const v1::Command& command) {
   return command.has_release() ||
-         (command.has_operation() && scheduler::SubmitBatch::Accepts(command.operation()));
+         (command.has_operation() && operations.MayBatch(command.operation()));
 }
 
 absl::Time FromProto(const google::protobuf::Timestamp& time) {
@@ -116,7 +116,7 @@ void Describe(const scheduler::OperationHandle& handle, v1::CommandResult* resul
   handle.Describe([result] { return result->add_results()->mutable_array(); });
 }
 
-// For a command that waits for nothing.
+// Fills the result of a command that waits for nothing.
 void Fill(PendingAck& ack, v1::CommandResult* result) {
   result->set_id(ack.id);
   SetStatus(ack.status, result);
@@ -168,7 +168,7 @@ bool ExecuteStream::TakeAll(v1::ExecuteRequest* request) {
     const v1::Command& command = request->commands(i);
     const bool more = i + 1 < request->commands_size();
     const absl::Duration delay = services_.accounts->UploadDelay(call_.tenant());
-    if (delay > absl::ZeroDuration() || !MayBatch(command)) {
+    if (delay > absl::ZeroDuration() || !MayBatch(*services_.operations, command)) {
       batch.reset();
     } else if (batch == nullptr && more) {
       batch = services_.operations->BeginSubmitBatch(call_.tenant());
@@ -315,7 +315,7 @@ bool ExecuteStream::AnswerAll(std::vector<PendingAck>& acks, AckWriter& writer) 
       queue_.Done(std::exchange(answered, 0));
       RenewWhenDue();
       if (!AnswerAfterWait(ack, writer)) return false;
-      ack = {};  // releases its references
+      ack = {};  // releases what it owns
     }
     ++answered;
   }
@@ -327,7 +327,7 @@ bool ExecuteStream::AnswerAfterWait(PendingAck& ack, AckWriter& writer) {
   auto result = std::make_unique<v1::CommandResult>();
   result->set_id(ack.id);
   const absl::Status status = Complete(ack, &writer, result.get());
-  // Only a wait asks whether the client is still there; a failed write shows it otherwise.
+  // Only a wait checks whether the client is connected; otherwise a failed write shows it.
   if (!status.ok() && call_.cancelled()) return false;
   SetStatus(status, result.get());
   return writer.Add(std::move(result));
@@ -383,7 +383,7 @@ absl::Status ExecuteStream::Complete(PendingAck& ack, AckWriter* writer,
   return absl::OkStatus();
 }
 
-// A session that was deleted in between shows in the commands that need it.
+// The commands that need a deleted session report it, so this ignores the error.
 void ExecuteStream::RenewWhenDue() {
   if (Now() < renewal_) return;
   services_.sessions->Renew(call_.tenant(), session_).status().IgnoreError();

@@ -40,7 +40,7 @@ struct FrontOptions {
   // Time limit for the first message of a call; large messages have more time.
   absl::Duration message_time = absl::Minutes(1);
   ListenerLimits listener;
-  int64_t max_descriptors = 0;  // of this process, reported to clients
+  int64_t max_descriptors = 0;  // limit of this process, reported to clients
   // Shares memory with clients of a Unix socket.
   bool share_regions = false;
 };

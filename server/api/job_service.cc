@@ -37,7 +37,7 @@ absl::Status JobServiceAdapter::Watch(Call& call, const v1::WatchJobRequest& req
     SteadyTime slice = Now() + kPollInterval;
     auto events = jobs_->NextEvents(call.tenant(), request.name(), sequence, slice);
     if (!events.ok() && !absl::IsDeadlineExceeded(events.status())) return events.status();
-    // Nothing new: either the wait was over, or a final job has no more events.
+    // No new event: the wait has ended, or a final job has no further event.
     if (events.ok() && events->empty() && Now() < slice && Ended(call, request.name())) {
       return absl::OkStatus();
     }

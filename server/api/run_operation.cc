@@ -30,7 +30,7 @@ absl::Status RunOperation::Submit(Call& call, absl::Duration upload_delay) {
 }
 
 absl::Status RunOperation::TakeResults(bool* complete) {
-  // Late errors, such as arguments that do not fit the compiled kernel, have a field too.
+  // Errors found late, such as arguments that do not fit the compiled kernel, have a field too.
   absl::Status status = PrefixField(handle_->Wait(SteadyTime::InfiniteFuture()), "operation.");
   if (!status.ok()) return status;
   scheduler::OperationHandle::Outcome outcome = handle_->TakeOutcome(wanted_);

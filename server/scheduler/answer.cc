@@ -22,7 +22,7 @@ bool Has(const Message& message, const FieldDescriptor* field) {
                               : reflection->HasField(message, field);
 }
 
-// The message that has the path's last field, and that field; null: there is none.
+// The message that contains the path's last field, and that field; null: the field is absent.
 struct Place {
   const Message* message = nullptr;
   const FieldDescriptor* field = nullptr;

@@ -10,14 +10,14 @@
 #include "google/protobuf/repeated_ptr_field.h"
 #include "server/base/ids.h"
 
-// Bounds of answers about things that clients made. A thing is as large as its requests, and the
-// number of things is unbounded. gRPC asserts that an answer is below 2 GiB; by default its clients
-// take 4 MiB.
+// Bounds of answers about resources that clients made. A resource is as large as its requests, and
+// the number of resources is unbounded. gRPC asserts that an answer is below 2 GiB; its clients
+// accept 4 MiB by default.
 namespace stride::scheduler {
 
-// A page of a list ends before it is larger, unless one entry is.
+// Most bytes of a page with more than one entry.
 inline constexpr size_t kMaxPageBytes = size_t{1} << 20;
-// An answer about one thing: it fits a message of 4 MiB with what surrounds it.
+// Most bytes of an answer about one resource: with its envelope it fits a message of 4 MiB.
 inline constexpr size_t kMaxAnswerBytes = (size_t{4} << 20) - 256;
 
 // Fields of a message, by their paths (`log`, `ufunc.body`). The message has a field `omitted`.
@@ -25,10 +25,11 @@ class OmittedFields {
  public:
   OmittedFields(std::initializer_list<const char*> paths) : paths_(paths.begin(), paths.end()) {}
 
-  // Everything but these. `to` is empty; its `omitted` names those that `from` has.
+  // Copies all other fields. `to` is empty; its `omitted` names the fields that `from` has and `to`
+  // has not.
   void CopyWithout(const google::protobuf::Message& from, google::protobuf::Message* to) const;
-  // Leaves these out, one after the other, until the message is no larger than an answer may be;
-  // `omitted` names them.
+  // Clears these fields in order until the message is at most kMaxAnswerBytes. `omitted` names the
+  // cleared ones.
   void Fit(google::protobuf::Message* message) const;
 
  private:
@@ -37,9 +38,9 @@ class OmittedFields {
   std::vector<std::string> paths_;
 };
 
-// The entries of a map by tenant and id that come after the id `token`: one more than a page has.
-// `share` makes of an entry what holds it after the transaction. In a transaction this is all that
-// a list does.
+// Returns the tenant's entries with ids after `token`, at most one more than a page has. `share`
+// returns an owner of an entry that is valid after the transaction. A list needs its transaction
+// for this alone.
 template <typename Map, typename Share>
 auto EntriesAfter(const Map& map, const TenantId& tenant, const std::string& token, int page_size,
                   Share share) {

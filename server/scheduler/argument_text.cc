@@ -13,7 +13,7 @@
 namespace stride::scheduler {
 namespace {
 
-constexpr int kMaxArguments = 32;  // told; a kernel may have hundreds
+constexpr int kMaxArguments = 32;  // in the text; a kernel may have hundreds
 
 template <typename Shape>
 std::string ShapeText(const Shape& shape) {

@@ -5,7 +5,7 @@
 
 namespace stride::scheduler {
 
-// The fault of a task, with what its kernel was given: of arrays their dtype and shape, such as
+// Adds the arguments of the task's kernel to its fault: dtype and shape of arrays, such as
 // `float32[1000, 3], new int32[1], 7`, cut after some.
 absl::Status WithArguments(const absl::Status& fault, const Task& task);
 

@@ -16,9 +16,9 @@ namespace stride::scheduler {
 class ArrayReader {
  public:
   virtual ~ArrayReader() = default;
-  // Copies the content at once. Empty when the array has more than a
-  // few kilobytes, has gaps, is spread over devices, is being written or copied, or lies in memory
-  // that the daemon has not mapped.
+  // Copies the content at once. Empty when the array has more than a few kilobytes, has gaps, is
+  // spread over devices, is being written or copied, or lies in memory that the daemon has not
+  // mapped.
   virtual std::optional<v1::InlineArray> ReadAtOnce(TenantTransaction& transaction,
                                                     const TenantId& tenant,
                                                     const session::Array& array) = 0;

@@ -21,7 +21,8 @@ absl::StatusOr<ArrayInfo> CheckSpec(const v1::ArraySpec& spec, int64_t max_bytes
         v1::ERROR_REASON_SIZE_LIMIT, absl::StrCat(prefix, ".shape"),
         absl::StrCat("too many axes. Got: ", spec.shape_size(), ", limit: ", kMaxRank));
   }
-  // Zero extents do not hide an overflow of the others: strides are made from them all.
+  // A zero extent does not hide an overflow of the others, since strides are computed from all
+  // extents.
   __int128 bytes = ItemSize(*dtype);
   for (int i = 0; i < spec.shape_size(); ++i) {
     int64_t extent = spec.shape(i);

@@ -26,9 +26,9 @@ using ArrayPtr = std::shared_ptr<session::Array>;
 
 namespace {
 
-// Copied while everybody waits: about a microsecond.
+// Most bytes to copy inside a transaction: about a microsecond.
 constexpr int64_t kMostReadAtOnce = 16 << 10;
-// An upload may have so many. Every description of the array lists them.
+// Most ranges of one upload. Every description of the array lists them.
 constexpr size_t kMaxUploadRanges = 10000;
 constexpr char kNotBoth[] = "an array is on one device or spread over several; not with `sharding`";
 
@@ -202,7 +202,7 @@ absl::StatusOr<v1::ListArraysResponse> Arrays::List(const TenantId& tenant,
 absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
   auto parsed = session::ParseArrayName(name, "name");
   if (!parsed.ok()) return parsed.status();
-  uint64_t before = 0, after = 0;  // of changes on their way to the disk
+  uint64_t before = 0, after = 0;  // numbers of the store's latest change
   auto last = [&] { return core_->durability != nullptr ? core_->durability->last() : 0; };
   absl::Status status;
   auto remove = [&](TenantTransaction& transaction) {
@@ -217,7 +217,7 @@ absl::Status Arrays::Delete(const TenantId& tenant, const std::string& name) {
     TenantTransaction transaction(*core_, tenant);
     remove(transaction);
   }
-  // What was deleted stays so.
+  // Wait for the disk, so that the deletion survives a reboot.
   if (after != before) core_->durability->Await(after);
   return status;
 }
@@ -337,7 +337,7 @@ absl::StatusOr<ArrayPtr> Arrays::FindOrBeginReceiving(TenantTransaction& transac
   return array;
 }
 
-// What others wait for until every byte is there.
+// Makes the task that other tasks wait for until every byte has arrived.
 std::shared_ptr<Task> Arrays::MakeReceiver(const session::Array& array) {
   auto task = MakePooled<Task>();
   task->tenant = array.buffer->tenant;
@@ -438,7 +438,7 @@ absl::StatusOr<ArrayPtr> Arrays::MakeShardedReceiver(TenantTransaction& transact
       info.size_bytes() * (spread->replicated ? static_cast<int64_t>(num_parts) : 1);
   if (absl::Status status = core_->accounts->CheckArrayBytes(tenant, bytes); !status.ok())
     return status;
-  // Of a replicated array the first one is filled; the others are copies of it.
+  // The upload fills the first part of a replicated array; the others are copies of it.
   const size_t num_receivers = spread->replicated ? 1 : num_parts;
   const auto begin = spread->replicated ? std::vector<int64_t>()
                                         : ops::SplitAxis(info.shape[spread->axis], num_parts);
@@ -494,7 +494,8 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::BeginShardedUpload(const TenantI
                                                                    SteadyTime deadline) {
   const session::Shards& shards = *array->shards;
   const PartRanges ranges(array->info, shards, begin, end);
-  // What is opened for each part: a range of one that is being filled, or a held one.
+  // The access to each part: an upload into an incomplete part, or a task that holds a complete
+  // one.
   struct Opened {
     std::unique_ptr<ReceivingUpload> receiving;
     std::shared_ptr<Task> task;
@@ -822,8 +823,8 @@ void Arrays::EndLeases(GlobalTransaction& transaction, std::vector<Incoming>& re
     auto task = std::static_pointer_cast<Task>(incoming.receiving->access);
     ArrayPtr array = incoming.array.lock();
     if (array == nullptr) {
-      // Nobody can go on with it, and work may wait for its bytes. No more than taken off the list
-      // where it was complete.
+      // No call can continue the upload, and tasks may wait for its bytes. No effect if the upload
+      // was complete.
       scheduler_->Finish(
           transaction, task,
           MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_ARRAY_NOT_READY,

@@ -23,23 +23,24 @@ class ReceivingRecord;
 
 namespace stride::scheduler {
 
-// The access is granted, or has ended without that. Two threads may report both, in either order:
-// each reports after its transaction, and a waiting caller may give up, which ends
-// the access, between its grant and the word of it. Calls that fetch do so again and again, since
-// they wait in short slices to notice clients that went away.
+// Notifies when the access is granted or has ended without a grant. Two threads may report both, in
+// either order: each reports after its transaction, and a caller may give up, which ends the
+// access, before the grant is reported. Fetch calls give up often: they wait in short slices to
+// notice disconnected clients.
 void NotifyOnce(Task& task, std::shared_ptr<absl::Notification> granted);
 
-// Reads an array's content: holds off writers until the last copy of it is dropped. Any thread.
+// A read of an array's content. Later writers wait until its last owner releases it. Any thread.
 class ReadAccess {
  public:
-  // Takes its place among the accesses: behind those so far, before all that come. Makes a
-  // contiguous copy of a view that has gaps. No transaction is open when the last owner
-  // lets go. `of_body`: for a loop or a branch in flight: the array is contiguous and made,
-  // it has no place of its own among the accesses, and is no operation to quotas.
+  // Enqueues the read after all earlier accesses and before all later ones. Makes a contiguous copy
+  // of a view that has gaps. The last owner has no transaction when it releases the read.
+  // `of_body`: a read for a loop or a branch in flight. The array is contiguous and complete; the
+  // read has no position among the accesses and does not count against quotas.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Enqueue(
       TenantTransaction& transaction, Core* core, Scheduler* scheduler, Operations* operations,
       const TenantId& tenant, std::shared_ptr<session::Array> array, bool of_body = false);
-  // The same, and waits until the array is ready. The caller has no transaction.
+  // Enqueues the read, then blocks until the array is ready or `deadline`. The caller has no
+  // transaction.
   static absl::StatusOr<std::shared_ptr<ReadAccess>> Begin(Core* core, Scheduler* scheduler,
                                                            Operations* operations,
                                                            const TenantId& tenant,
@@ -54,7 +55,7 @@ class ReadAccess {
         granted_(std::move(granted)) {}
   ~ReadAccess();
 
-  // Until the array is ready or has failed. The caller has no transaction.
+  // Blocks until the array is ready or has failed, or `deadline`. The caller has no transaction.
   absl::Status Await(SteadyTime deadline);
 
   const session::Array& array() const { return *array_; }
@@ -67,7 +68,7 @@ class ReadAccess {
   const std::shared_ptr<absl::Notification> granted_;
 };
 
-// The arrays of the catalogue as clients see them, and their transfers. Thread-safe.
+// Serves the catalogue's arrays to clients, and transfers their bytes. Thread-safe.
 class Arrays : public ArrayService, public ArrayReader {
  public:
   Arrays(Core* core, Scheduler* scheduler, Operations* operations, Regions* regions)
@@ -108,18 +109,18 @@ class Arrays : public ArrayService, public ArrayReader {
                         const std::shared_ptr<session::Array>& array, int device,
                         const recovery::ReceivingRecord& record);
 
-  // Frees incomplete uploads whose lease ended. Caller holds all locks.
+  // Frees incomplete uploads whose lease ended.
   void EndLeases(GlobalTransaction& transaction, SteadyTime now);
 
  private:
   absl::Status Remove(TenantTransaction& transaction, const TenantId& tenant,
                       const session::ArrayName& name);
-  // Bytes, within the inline limit.
+  // Bytes of the array. SIZE_LIMIT above EngineOptions::max_inline_bytes.
   absl::StatusOr<int64_t> InlineSize(const session::Array& array) const;
   absl::StatusOr<std::shared_ptr<session::Array>> FindOrBeginReceiving(
       TenantTransaction& transaction, const TenantId& tenant, const session::ArrayName& name,
       const v1::PutArrayRequest::Header& header, const ArrayInfo& info);
-  // Of an array spread over devices.
+  // Makes an array spread over devices that receives an upload.
   absl::StatusOr<std::shared_ptr<session::Array>> MakeShardedReceiver(
       TenantTransaction& transaction, const TenantId& tenant, const session::ArrayName& name,
       const v1::PutArrayRequest::Header& header, const ArrayInfo& info, SteadyTime expire);
@@ -139,13 +140,13 @@ class Arrays : public ArrayService, public ArrayReader {
   Scheduler* const scheduler_;
   Operations* const operations_;
   Regions* const regions_;
-  // An upload into a new array that is not complete. The array goes when its handle is released.
+  // An incomplete upload into a new array. The array is freed when its handle is released.
   struct Incoming {
     std::weak_ptr<session::Array> array;
     std::shared_ptr<session::Receiving> receiving;
   };
   void NoteReceiving(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array);
-  // Takes off the list what is complete, and ends what nobody will complete.
+  // Removes complete uploads from the list, and fails those that no call can complete.
   void EndLeases(GlobalTransaction& transaction, std::vector<Incoming>& receiving, SteadyTime now);
   PerPartition<std::vector<Incoming>> receiving_;
 };

@@ -429,7 +429,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
   const bool reverse_;
   const int64_t count_;
   const std::vector<Programs::Ready> bodies_;
-  Resolved pattern_;  // of pieces, without their arrays
+  Resolved pattern_;  // a piece's operation, without arrays
 
   // Changed by Advance alone, in a transaction.
   std::shared_ptr<Task> task_;
@@ -440,7 +440,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
   ArrayPtr condition_;                                 // or the index; null: a loop with a count
   int64_t num_trips_ = 0, trips_ahead_ = 2;
   std::vector<std::shared_ptr<Task>> flying_;  // pieces in flight
-  std::deque<std::shared_ptr<Task>> trips_;    // of each trip one of its pieces
+  std::deque<std::shared_ptr<Task>> trips_;    // one piece of each trip
 };
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchBodies(

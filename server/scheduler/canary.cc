@@ -32,7 +32,7 @@ std::string Answer() {
   return answer;
 }
 
-// What the worker tells; its reader thread may outlive the canary.
+// The worker's reports. Shared, since the worker's reader thread may outlive the canary.
 struct Told {
   absl::Mutex mutex;
   bool ended = false;
@@ -45,7 +45,7 @@ struct Told {
   }
 };
 
-// The canary's memory, as the device has it.
+// The canary's memory on the device.
 class Memory {
  public:
   static absl::StatusOr<Memory> Create(const std::shared_ptr<broker::Worker>& worker) {
@@ -144,7 +144,7 @@ CanaryResult RunCanary(broker::Broker* broker, Timer* timer, int device, absl::D
                           told->End(death.cause.ok() ? absl::AbortedError("its worker ended")
                                                      : death.cause);
                         }});
-  // A copy that hangs waits for nothing but its worker's death.
+  // Only its worker's death ends a copy that hangs.
   SteadyTime deadline = Now() + timeout;
   timer->At(deadline, [weak = std::weak_ptr<broker::Worker>(*worker)] {
     if (auto worker = weak.lock()) worker->Kill(absl::DeadlineExceededError("it took too long"));

@@ -9,14 +9,14 @@ namespace stride::scheduler {
 
 struct CanaryResult {
   absl::Status status;
-  bool started = false;  // it had a worker: what failed was asked of the device
+  bool started = false;  // a worker started, so a failure is the device's
 };
 
-// Has a device do something with a known answer, in a worker of its own: fresh memory is filled
-// with a pattern, the device clears a part of it, and all of it is read back. Proves that workers
-// start, that memory can be had, written, launched upon and read. The worker is a spare where there
-// is one, serves no tenant, and ends with this: `timer` kills it when it takes too long, not
-// counting its start. Blocks; no lock may be held.
+// Runs work with a known answer on a device, in a worker of its own: fresh memory is filled with a
+// pattern, the device clears a part, and all of it is read back. Proves that workers start, and
+// that memory can be allocated, written, launched upon and read. The worker is a spare where one is
+// available, serves no tenant, and ends with this call. `timer` kills the worker after `timeout`,
+// which excludes its start. Blocks; the caller has no transaction.
 CanaryResult RunCanary(broker::Broker* broker, Timer* timer, int device, absl::Duration timeout);
 
 }  // namespace stride::scheduler

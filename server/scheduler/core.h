@@ -52,9 +52,9 @@ inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool
   return place;
 }
 
-// State that all parts of the engine share. A transaction guards it: what belongs to a tenant needs
-// the tenant's (transaction.h). What belongs to no tenant changes in global transactions, or has a
-// lock of its own (docs/architecture.md, "Transactions").
+// State that all parts of the engine share, guarded by transactions: a tenant's state by the
+// tenant's own (transaction.h). State of no tenant changes in global transactions, or has a lock of
+// its own (docs/architecture.md, "Transactions").
 struct Core {
   Core(EngineOptions options, broker::Broker* broker);
   ~Core();
@@ -71,7 +71,7 @@ struct Core {
       });
 
   // --- locks. Only transactions take them: this one first, then stripes in their order. ---
-  FairMutex mutex;  // of global transactions, and of threads in GlobalTransaction::Await
+  FairMutex mutex;  // for global transactions, and for threads in GlobalTransaction::Await
   struct alignas(64) Stripe {
     FairMutex mutex;
   };
@@ -80,7 +80,7 @@ struct Core {
   // `mutex`.
   std::atomic<uint64_t> used_stripes{0};
 
-  // Of a device or another place, by index.
+  // Accounts of devices and of the two other places, by index.
   std::vector<DeviceAccount> device_accounts =
       std::vector<DeviceAccount>(broker->devices().size() + 2);
 
@@ -116,8 +116,8 @@ struct Core {
     return -1;
   }
 
-  // Beside devices, two more places can hold buffers, in arenas just as devices do, and have
-  // indices behind theirs: host memory and files. No task runs there.
+  // Two more places hold buffers in arenas, as devices do: host memory and files. Their indices
+  // follow the devices' indices. No task runs there.
   int memory_place() const { return static_cast<int>(broker->devices().size()); }
   int disk_place() const { return memory_place() + 1; }
   int num_places() const { return disk_place() + 1; }

@@ -1,5 +1,5 @@
-// Scheduler: tasks whose time is over. Nearly all end long before: what is kept of a deadline goes
-// with its task, and the timer is asked once for all of a partition.
+// Scheduler: tasks whose deadline has passed. Nearly all tasks end long before. So a task removes
+// its deadline when it ends, and a partition has one timer for all.
 #include <algorithm>
 #include <memory>
 #include <string_view>
@@ -12,8 +12,8 @@
 namespace stride::scheduler {
 namespace {
 
-// The timer keeps what it was asked for. So it is not asked for what is further away: deadlines
-// that come one before the other would each leave something there, for as long as a client likes.
+// Longest time until the next look. The timer keeps each request until its time. A series of ever
+// earlier deadlines would leave a request each, for as long as a client chooses.
 constexpr absl::Duration kFurthestLook = absl::Seconds(1);
 
 absl::Status LateStatus(std::string_view text) {
@@ -38,16 +38,16 @@ void Scheduler::LookAtDeadlinesLater(TenantTransaction& transaction, int partiti
   if (mine.deadlines.empty()) return;
   const SteadyTime first = mine.deadlines.begin()->first.first;
   const SteadyTime look = std::min(first, core_->Now() + kFurthestLook);
-  if (look >= mine.next_look) return;  // it looks before
+  if (look >= mine.next_look) return;  // an earlier look is planned
   mine.next_look = look;
   core_->timer.At(look, [this, partition, look] { LookAtDeadlines(partition, look); });
 }
 
 void Scheduler::LookAtDeadlines(int partition, SteadyTime look) {
-  // Thousands may have the same one.
+  // Thousands of tasks may have the same deadline.
   InParts(*core_, partition, [&](TenantTransaction& transaction) {
     Partition& mine = partitions_.At(transaction, partition);
-    if (mine.next_look != look) return Step::kEnd;  // another look comes, for one that is earlier
+    if (mine.next_look != look) return Step::kEnd;  // an earlier look has replaced this one
     const auto first = mine.deadlines.begin();
     if (first == mine.deadlines.end() || first->first.first > core_->Now()) {
       mine.next_look = SteadyTime::InfiniteFuture();

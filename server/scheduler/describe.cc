@@ -43,8 +43,8 @@ void AddRange(int64_t begin, int64_t end, v1::Array* out) {
   range->set_end(end);
 }
 
-// What has arrived of an upload to several devices. Where the parts' bytes take turns in the
-// whole's order, as far as all have come.
+// Adds the received ranges of an upload to several devices. Where the parts alternate in the whole
+// array's order, only the complete prefix counts.
 void AddReceived(const session::Array& array, v1::Array* out) {
   const session::Shards& shards = *array.shards;
   const ArrayInfo& info = array.info;

@@ -11,7 +11,7 @@
 
 namespace stride::scheduler {
 
-// The daemon's things as the wire tells them.
+// Messages of the API for the daemon's objects. The caller has a transaction of their tenant.
 v1::Array Describe(const Core& core, const session::Array& array);
 void Describe(const Core& core, const session::Array& array, v1::Array* empty);
 v1::Session Describe(const session::Session& session);

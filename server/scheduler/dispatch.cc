@@ -32,7 +32,7 @@ constexpr size_t kMaxInFlight = 256;
 // do.
 constexpr size_t kBusyInFlight = 8;
 constexpr size_t kFullPacket = 32;            // tasks that are worth a packet of their own
-constexpr size_t kMaxSubmitBytes = 64 << 10;  // of a packet's 128 KiB
+constexpr size_t kMaxSubmitBytes = 64 << 10;  // a packet has 128 KiB
 constexpr size_t kMaxTaskBytes = 56 << 10;
 
 QueuedTask AsQueued(const Task& task) {
@@ -48,7 +48,7 @@ QueuedTask AsQueued(const Task& task) {
   return queued;
 }
 
-// What a task was to make, and now does not, keeps no memory.
+// Frees the memory of outputs that a task no longer makes.
 void DropFresh(absl::Span<const Use> uses) {
   for (const Use& use : uses) {
     if (use.buffer != nullptr && use.fresh) use.buffer->KeepOnly(-1);
@@ -131,7 +131,7 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
                             "the operation is too large for one launch; split it"));
       continue;
     }
-    // With nobody else waiting nothing hangs on it.
+    // The exact estimate matters only while other queues wait.
     task->expected_seconds =
         std::isinf(budget) ? task->estimate_seconds : ExpectedSeconds(transaction, *task, lane);
     budget -= task->expected_seconds;
@@ -140,14 +140,14 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
       continue;
     }
     AddToPacket(transaction, task, lane, bound, size);
-    // What follows it here may go in the same packet.
+    // Dependents on this queue may go into the same packet.
     const TaskList dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(transaction, dependent);
   }
   if (lane.packet.empty()) return false;
   core_->recorder->Commit(transaction);  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
-  // A worker that is gone answers UNAVAILABLE; its death is told apart and takes these tasks back.
+  // A worker that is gone answers UNAVAILABLE; the report of its death takes these tasks back.
   if (transaction.is_batch()) {  // the batch may be long, and the worker has nothing to do
     lane.worker->Submit(lane.packet).IgnoreError();
     STRIDE_CRASH_POINT("scheduler.after_submit");
@@ -161,7 +161,7 @@ bool Scheduler::PumpOnce(TenantTransaction& transaction, Lane& lane) {
 
 namespace {
 
-// What its outputs need before its own launch: the buffers to be cleared.
+// Calls `take` for each output buffer that is cleared before the task's own launch.
 template <typename Take>
 void ForEachFill(const Task& task, Take take) {
   const size_t num_inputs = task.uses.size() - task.plan().outputs.size();
@@ -324,7 +324,7 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const brok
                     "the device process gave an answer out of order and was replaced"));
       return;
     }
-    // What was taken out is answered before its result comes: this has begun.
+    // A worker confirms a cancelled task before it sends the task's result, so this one has begun.
     if (lane.recalls.count(result.sequence()) > 0)
       TasksCancelled(transaction, lane, worker, result.sequence(), /*taken=*/false);
     Lane::InFlight entry = std::move(lane.in_flight.front());
@@ -428,7 +428,7 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const bro
   TellLoss(transaction, lane, death, culprit);
   if (culprit == nullptr && ReasonOf(death.cause) == v1::ERROR_REASON_WORKER_LOST)
     health_.LostWorker(transaction, lane.device, lane.tenant);
-  // What ran until its end cut it short has used the device too.
+  // A task that the worker's end cut short has used the device too.
   if (culprit != nullptr && culprit->begin_time != SteadyTime()) {
     Charge(transaction, lane, absl::ToDoubleSeconds(core_->Now() - culprit->begin_time));
   }
@@ -469,7 +469,7 @@ void Scheduler::WorkerDied(GlobalTransaction& transaction, Lane& lane, const bro
   for (const auto& task : again) Evaluate(transaction, task);
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(transaction, lane);
-  MemoryChanged(transaction);  // who waited for an arena that it was to make asks anew
+  MemoryChanged(transaction);  // waiters for its arena ask again
   if (!lane.ready.empty()) StartWorker(transaction, lane);
   lane.killed = false;
   NoteDemand(lane);
@@ -512,8 +512,8 @@ void Scheduler::LeaveQueue(TenantTransaction& transaction, const std::shared_ptr
   task->recall_asked = task->recall_refused = task->grace_begun = false;
   task->num_recalls = 0;
   SetState(transaction, *task, TaskState::kWaiting);
-  // What was being prepared to follow it there has to wait for it anew: there is no input yet that
-  // could be moved.
+  // Dependents prepared to follow it there wait for it again: no input exists yet that could be
+  // moved.
   for (const auto& dependent : task->dependents) {
     if (dependent->state == TaskState::kPreparing) TakeBack(transaction, dependent);
   }

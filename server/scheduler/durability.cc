@@ -127,7 +127,7 @@ void Durability::Removed(TenantTransaction& transaction, session::Array& array) 
   if (content->names.empty()) {
     array.buffer->SetKept(0);
     contents_.erase(array.buffer.get());
-    AddEnds(&change);  // what waited for it
+    AddEnds(&change);  // ends of jobs that waited for the array
   }
   if (!change.erased_arrays.empty() || !change.ended_jobs.empty()) store_->Queue(std::move(change));
 }
@@ -159,7 +159,7 @@ void Durability::Ended(TenantTransaction& transaction, const Task& task, bool be
     ++content->num_changes;
     content->outdated.insert(content->users.begin(), content->users.end());
     if (job != jobs_.end() && !use.fresh) content->outdated.insert(session);
-    // It is made anew whenever the job is.
+    // The job makes the array again whenever it runs again.
     content->outdated.erase(content->made_by);
     Due(content, core_->Now());
   }
@@ -480,7 +480,7 @@ bool Durability::BeginWrite(const ContentPtr& content, Writing* writing) {
   content->due = false;
   auto buffer = content->buffer.lock();
   if (stopped_ || buffer == nullptr || content->names.empty() || content->damaged) return false;
-  // It will be told when that ends.
+  // EndLoad, or Ended of the writer, makes the write due again.
   if (buffer->loading || buffer->writer != nullptr) return false;
   if (!buffer->error.ok()) {
     Failed(*content, *buffer);

@@ -30,130 +30,133 @@ class DurableJobRecord;
 
 namespace stride::scheduler {
 
-// A job that is to be on disk.
+// A job to be written to disk.
 struct AcceptedJob {
   TenantId tenant;
   std::string session;
   std::string id, request_id;
-  uint64_t row = 0;  // of one that is accepted again after a reboot
-  // By SetJob, which takes long for many operations; without a lock.
-  std::string job;                                   // serialized, as it was asked for
-  std::vector<std::pair<std::string, bool>> arrays;  // each named one, and whether it makes it
+  uint64_t row = 0;  // row of a job that is accepted again after a reboot; 0: none
+  // Set by SetJob, which takes long for many operations and needs no lock.
+  std::string job;                                   // serialized request
+  std::vector<std::pair<std::string, bool>> arrays;  // named arrays, and whether the job makes each
   void SetJob(const v1::Job& asked);
 };
 
-// Which named arrays and jobs are on disk (durable/store.h), and which have to be written: for the
-// day when the machine was off and no journal is left.
+// Keeps named arrays and jobs on disk (durable/store.h), for the case that the machine was off and
+// no journal is left.
 //
-// A named array is written when it is ready and, when it has changed, anew, as a version that
-// it had between two operations. A thread of its own reads it as a fetch does, so what would
-// change it waits for that time. An array that keeps changing is written for a tenth of the time.
+// A named array is written when it is ready, and again after a change, always as a version between
+// two operations. A thread of its own reads the array as a fetch does, so writers wait for that
+// time. An array that keeps changing is written for a tenth of the time.
 //
 // A job is on disk before its CreateJob is answered, and as ended once its named results are. After
-// a reboot an unfinished one runs again from its request. That would be wrong when what is kept of
-// arrays is already changed by it, or was changed after it had read it: so whoever changes a
-// kept array, and whoever has read it before, is noted in the same transaction as the new version.
+// a reboot an unfinished job runs again from its request. Its result would be wrong if a saved
+// array already has the job's changes, or was changed after the job had read it. So the write of a
+// new version also records the jobs that changed the array, or had read it before.
 //
 // Thread-safe where a function takes no transaction.
 class Durability : public session::Catalogue::Observer {
  public:
-  // All outlive it.
+  // All arguments must outlive it.
   Durability(Core* core, Scheduler* scheduler, durable::DurableStore* store);
   ~Durability() override;
 
-  // --- at the start, in this order; the first two instead of each other ---
-  // Nothing is left of an earlier daemon but what is on disk: arrays as they were kept, their bytes
-  // to be read by a thread. Returns the jobs, oldest first.
+  // --- at the start: RestoreArrays or Reconcile, then Start ---
+  // Restores arrays and jobs from disk alone, when no journal is left. A thread reads the arrays'
+  // bytes after Start. Returns the jobs, oldest first.
   std::vector<durable::JobRow> RestoreArrays(GlobalTransaction& transaction);
-  // All was restored from a journal, with the ids of what is on disk: lets go what is no more.
+  // Erases rows that are not in use, after everything was restored from a journal with the rows'
+  // ids.
   void Reconcile(GlobalTransaction& transaction);
-  // Writes from now on, and reads what RestoreArrays and RestoreLoads found. The lock must not be
-  // held.
+  // Starts to write changes, and to read the bytes for RestoreArrays and RestoreLoads. The caller
+  // has no transaction.
   void Start();
-  // Nothing that happens from here on is written; closes the store. The caller has no transaction.
+  // Stops writing, and closes the store. Later changes are not kept. The caller has no transaction.
   void Stop();
 
-  // A journal's arrays whose bytes were still being read from disk: reads them anew. Before any
-  // task that uses them is restored.
+  // Reads arrays again that a journal has and whose bytes were being read from disk. Call before
+  // any task that uses them is restored.
   void RestoreLoads(GlobalTransaction& transaction);
 
-  // --- the catalogue's ---
+  // --- session::Catalogue::Observer ---
   void Added(GlobalTransaction&, session::Session&) override {}
   void Removed(GlobalTransaction&, session::Session&) override {}
   void Added(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array) override;
   void Removed(TenantTransaction& transaction, session::Array& array) override;
-  // Something but its content has changed.
+  // Notes a change of the array other than of its content.
   void Changed(TenantTransaction& transaction, const session::Array& array);
 
-  // A task is about to enter its buffers' order: in the journal, what it may change counts as not
-  // kept from now on, since a successor does not see it end.
+  // A task is about to enter its buffers' order. The journal then counts the buffers that it may
+  // change as not saved, since a successor does not see the task end.
   void Enqueued(TenantTransaction& transaction, const Task& task);
-  // A task has ended; it still has its uses. `begun`: it may have changed what it writes.
+  // A task has ended; it still has its uses. `begun`: it may have changed the buffers that it
+  // writes.
   void Ended(TenantTransaction& transaction, const Task& task, bool begun);
 
-  // --- jobs; `session` is the job's own and names it here ---
-  // The id of its row; the number to wait for goes to `number`. 0: it is not kept.
+  // --- jobs; `session`, the job's own, identifies it ---
+  // Returns the id of the job's row, and the number to wait for in `number`. 0: it is not kept.
   uint64_t Accepted(GlobalTransaction& transaction, const AcceptedJob& job, uint64_t* number);
-  // One that a journal had; false: it is not on disk. `begun`: it may have used arrays.
+  // Notes a job that a journal had. False: it is not on disk. `begun`: it may have used arrays.
   bool Restored(GlobalTransaction& transaction, const std::string& session, uint64_t row,
                 bool begun);
-  // Whether it is on disk as one that has ended; at the start.
+  // Whether the row is of a job that has ended. Only before Start.
   bool HasEnded(GlobalTransaction& transaction, uint64_t row) const;
   // The number to wait for; 0: none.
   uint64_t CancelRequested(GlobalTransaction& transaction, uint64_t row);
-  // `end`: EndOf the job.
+  // `end`: from EndOf.
   void JobEnded(GlobalTransaction& transaction, const std::string& session, uint64_t row,
                 std::string end, const std::vector<std::shared_ptr<session::Array>>& named_results);
-  static std::string EndOf(const v1::Job& job);  // serialized; without a lock
+  static std::string EndOf(const v1::Job& job);  // serialized; needs no lock
   void Forgotten(GlobalTransaction& transaction, const std::string& session, uint64_t row);
-  // Whether an accepted job's inputs are what they were; lets go what it had made, which it makes
-  // anew. DATA_LOSS otherwise.
+  // Checks that an accepted job's inputs are unchanged, then removes its earlier results, which it
+  // makes again. DATA_LOSS: an input has changed or is gone.
   absl::Status PrepareRerun(GlobalTransaction& transaction, const TenantId& tenant,
                             const recovery::DurableJobRecord& record);
 
   // --- functions and programs ---
-  // The id of its row; the number to wait for goes to `number`. 0: it is not kept.
+  // Returns the id of its row, and the number to wait for in `number`. 0: it is not kept.
   uint64_t Defined(TenantTransaction& transaction, durable::DefinitionRow::Kind kind,
                    const google::protobuf::MessageLite& record, uint64_t* number);
   // The number to wait for; 0: none.
   uint64_t Undefined(TenantTransaction& transaction, uint64_t row);
-  // One that a journal had.
+  // Notes a function or program that a journal had.
   void RestoredDefinition(GlobalTransaction& transaction, uint64_t row) {
     definition_rows_.insert(row);
   }
-  // What was found on disk, in the order of their making; until Start.
+  // Functions and programs found on disk, in the order of their creation. Only before Start.
   const std::map<uint64_t, durable::DefinitionRow>& definitions() const {
     return rows_.definitions;
   }
 
-  // Waits until a change is on disk, within reason; the caller has no transaction.
+  // Blocks until the change of this number is on disk, for a bounded time. The caller has no
+  // transaction.
   void Await(uint64_t number) const;
-  // The number of what was asked for last.
+  // The number of the latest change.
   uint64_t last() const { return store_->last(); }
-  // Until everything is on disk. The caller has no transaction.
+  // Blocks until everything is on disk, or `deadline`. The caller has no transaction.
   void Flush(SteadyTime deadline);
 
  private:
-  // A buffer with names.
+  // A named array of the buffer.
   struct Name {
     std::weak_ptr<session::Array> array;
-    bool on_disk = false;  // has a row, or is about to
+    bool on_disk = false;  // has a row, or is about to get one
   };
   struct Content {
     std::weak_ptr<store::Buffer> buffer;
     std::map<uint64_t, Name> names;  // by row
-    uint64_t file = 0;               // what is on disk, of whatever version; 0: nothing
+    uint64_t file = 0;               // the content on disk, of any version; 0: none
     int64_t file_bytes = 0;
-    uint64_t num_changes = 0;  // of the content
-    uint64_t num_kept = 0;     // of these, on disk
+    uint64_t num_changes = 0;  // changes of the content
+    uint64_t num_kept = 0;     // changes that are on disk
     bool rows_changed = false;
     bool no_room = false;
-    bool due = false;      // stands in due_
-    bool damaged = false;  // the file is not what was written; it stays until its arrays go
-    SteadyTime next_write = SteadyTime::InfinitePast();  // not before
+    bool due = false;      // is in due_
+    bool damaged = false;  // the file is not what was written; kept until its arrays are gone
+    SteadyTime next_write = SteadyTime::InfinitePast();  // earliest time
     std::string made_by;             // session of the unfinished job that makes it
-    std::set<std::string> users;     // unfinished jobs that have used it so far
-    std::set<std::string> outdated;  // of these, before a change that is not on disk
+    std::set<std::string> users;     // unfinished jobs that have used it
+    std::set<std::string> outdated;  // users from before a change that is not on disk
   };
   using ContentPtr = std::shared_ptr<Content>;
   struct KeptJob {
@@ -161,7 +164,7 @@ class Durability : public session::Catalogue::Observer {
     std::vector<std::weak_ptr<Content>> used;
     bool ended = false;
     std::string end;
-    std::vector<std::pair<std::weak_ptr<Content>, uint64_t>> awaited;  // and how many changes of it
+    std::vector<std::pair<std::weak_ptr<Content>, uint64_t>> awaited;  // with changes to be on disk
   };
   struct Load {
     ContentPtr content;
@@ -201,25 +204,25 @@ class Durability : public session::Catalogue::Observer {
   Core* const core_;
   Scheduler* const scheduler_;
   durable::DurableStore* const store_;
-  durable::Rows rows_;  // as found, until Start
+  durable::Rows rows_;  // as found on disk; empty after Start
 
-  // Transactions guard it.
+  // Guarded by transactions.
   bool stopped_ = false;
   absl::flat_hash_map<const store::Buffer*, ContentPtr> contents_;
-  std::map<std::string, KeptJob> jobs_;   // by session, until they are written as ended
-  std::set<std::string> ended_;           // of these
-  std::set<uint64_t> job_rows_;           // that are in use; until Start
-  std::set<uint64_t> definition_rows_;    // likewise
-  std::map<uint64_t, uint64_t> renamed_;  // rows of what jobs make anew after a reboot
+  std::map<std::string, KeptJob> jobs_;   // by session, until written as ended
+  std::set<std::string> ended_;           // jobs of jobs_ that have ended
+  std::set<uint64_t> job_rows_;           // rows in use; only before Start
+  std::set<uint64_t> definition_rows_;    // rows in use; only before Start
+  std::map<uint64_t, uint64_t> renamed_;  // old to new rows of results that jobs make again
   std::vector<std::weak_ptr<Content>> no_room_;
   std::vector<Load> loads_;
   SteadyTime write_failure_told_ = SteadyTime::InfinitePast();
 
-  mutable std::atomic<int64_t> not_written_told_{0};  // seconds since 1970
+  mutable std::atomic<int64_t> not_written_told_{0};  // seconds since boot
   absl::Mutex mutex_;                                 // taken inside a transaction
   std::multimap<SteadyTime, ContentPtr> due_ ABSL_GUARDED_BY(mutex_);
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool hurry_ ABSL_GUARDED_BY(mutex_) = false;  // nothing waits for its time
+  bool hurry_ ABSL_GUARDED_BY(mutex_) = false;  // all writes are due now
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread writer_, reader_;
 };

@@ -1,4 +1,4 @@
-// What Durability does at the start: from rows and files back to arrays.
+// Durability at the daemon's start: restores arrays from rows and files.
 
 #include <algorithm>
 #include <memory>
@@ -18,7 +18,7 @@ namespace stride::scheduler {
 namespace {
 
 constexpr size_t kChunk = size_t{4} << 20;
-// Between two tries of what found no memory, or no worker.
+// Pause before another try where no memory, or no worker, was available.
 constexpr absl::Duration kRetry = absl::Seconds(1);
 constexpr absl::Duration kWritePatience = absl::Minutes(10);
 
@@ -93,7 +93,7 @@ bool Durability::RestoreArray(GlobalTransaction& transaction, const durable::Arr
   if (is_new && buffer->error.ok())
     BeginLoad(transaction, Find(buffer.get()), buffer, content->second);
   if (!buffer->error.ok()) {
-    // What the disk says of it is true already.
+    // The row on disk is current already.
     ContentPtr known = Find(buffer.get());
     known->num_kept = known->num_changes;
     known->rows_changed = false;
@@ -162,7 +162,7 @@ bool Durability::Restored(GlobalTransaction& transaction, const std::string& ses
   job.row = row;
   recovery::DurableJobRecord record;
   if (!record.ParseFromString(rows_.jobs[row].accepted)) return true;
-  // What it has used so far was known to the earlier daemon only: perhaps all of it.
+  // Only the earlier daemon knew which arrays the job had used: perhaps all of them.
   for (const recovery::NamedArrayRecord& entry : record.arrays()) {
     auto name = session::ParseArrayName(entry.name(), "name");
     if (!name.ok()) continue;
@@ -187,7 +187,7 @@ bool Durability::HasEnded(GlobalTransaction& transaction, uint64_t row) const {
   return found != rows_.jobs.end() && !found->second.ended.empty();
 }
 
-// Results that a job makes anew have new rows; jobs behind it know the old ones.
+// A job that runs again gives its results new rows; later jobs refer to the old ones.
 void Durability::NoteRenamed(uint64_t row, const recovery::DurableJobRecord& now) {
   auto found = rows_.jobs.find(row);
   recovery::DurableJobRecord before;
@@ -309,7 +309,7 @@ absl::Status Durability::ReadFile(const Load& load) {
     if (status.ok()) status = finished;
   }
   GlobalTransaction transaction(*core_);
-  // Also when it goes back at once: a block belongs to a buffer, or to nobody.
+  // The buffer takes the block also after an error: dropping the replica then frees it.
   load.buffer->AddReplica(device, *target);
   if (!status.ok()) load.buffer->DropReplica(device);
   return status;
@@ -327,7 +327,7 @@ void Durability::EndLoad(const Load& load, const absl::Status& status) {
     }
     load.buffer->Spoil(DataLost(status.message()));
   }
-  // While it still counts as loading: what ends here changes nothing that is on disk.
+  // Finish while `loading` is set: this end changes nothing that is on disk.
   scheduler_->Finish(transaction, load.task, load.buffer->error);
   load.buffer->SetLoading(false);
   if (load.content->rows_changed) Due(load.content, core_->Now());

@@ -184,7 +184,7 @@ void EngineImpl::ScheduleHousekeeping() {
   core_.timer.At(core_.Now() + core_.options.housekeeping_interval, [this] {
     jobs_.Retire(core_.Now());
     scheduler_.MeasureWorkers();
-    // One by one: it may take some time, and is nobody else's.
+    // One transaction for each partition: the work may take long and concerns no other.
     ForEachBit(core_.used_stripes.load(), [this](int partition) {
       TenantTransaction transaction(core_, partition);
       scheduler_.memory().Reclaim(transaction);

@@ -1,4 +1,4 @@
-// Scheduler: what becomes of work on a device that has ceased to serve.
+// Scheduler: moves tasks off a device that has ceased to serve.
 #include <algorithm>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace stride::scheduler {
 
-// What is in a worker's queue stays there: it may end yet, and its deadline ends it if not.
+// Tasks in a worker's queue stay there: they may still end, and their deadlines end them otherwise.
 void Scheduler::HealthChanged(GlobalTransaction& transaction, int device) {
   if (health_.Serves(device)) return;
   lanes_.ForEach(transaction, [&](Lane& lane) {
@@ -18,15 +18,15 @@ void Scheduler::HealthChanged(GlobalTransaction& transaction, int device) {
   });
 }
 
-// To another device, or to its end where it can run on no other. One whose inputs are on their way
-// is looked at again when they have come.
+// Sends a task to another device, or ends it where no other can run it. A task whose inputs are in
+// flight is evaluated again when they arrive.
 void Scheduler::LeaveIllDevice(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   if (task->state != TaskState::kPreparing || task->num_moves > 0) return;
   TakeBack(transaction, task);
   Evaluate(transaction, task);
 }
 
-// Why Choose has found no device.
+// The reason why Choose found no device.
 absl::Status Scheduler::NoDeviceFor(const Task& task) const {
   const auto& devices = core_->broker->devices();
   for (size_t i = 0; i < devices.size(); ++i) {
@@ -40,7 +40,7 @@ absl::Status Scheduler::NoDeviceFor(const Task& task) const {
                     {{"device", name}});
   }
   const std::string& kind = task.plan().required_kind;
-  // PTX and binaries: what the devices here, or the one that was asked for, cannot do.
+  // PTX and binaries need a kind of device that is absent, or is not the requested one.
   if (!kind.empty()) {
     return NotImplemented(absl::StrCat(kind, " code"),
                           absl::StrCat("no device here that it may use can run this operation; it "

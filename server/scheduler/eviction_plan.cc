@@ -23,7 +23,7 @@ void EvictionPlan::Add(const store::Allocation& block) {
   if (freed.bytes == arena->heap.used_bytes()) room_ += static_cast<int64_t>(arena->size);
   if (Own(block)) {
     auto [begin, end] = arena->heap.FreeAround(block.offset);
-    // With what was freed on either side.
+    // Merge with the gaps freed on either side.
     auto next = freed.gaps.upper_bound(begin);
     if (next != freed.gaps.begin() && std::prev(next)->second >= begin) --next;
     while (next != freed.gaps.end() && next->first <= end) {

@@ -8,21 +8,21 @@
 
 namespace stride::scheduler {
 
-// Which blocks have to go so that one of a given size fits: either next to each other in an arena
-// of the one who asks, or enough whole arenas of anybody that a new one may be made. Pure; told of
-// blocks in the order in which they may go. Nothing may change while it lives.
+// Selects blocks to evict so that a block of a given size fits: adjacent ones in an arena of the
+// requesting pool, or all blocks of enough arenas of any pool that a new arena can be made. Pure.
+// Blocks are added in the order of eviction. No arena may change while the plan exists.
 class EvictionPlan {
  public:
   // `room`: bytes of new arenas that the device allows now; below 0: it is over its limit.
-  // `least_arena`: of which one suffices.
+  // `least_arena`: bytes of the smallest new arena that suffices.
   EvictionPlan(const store::ArenaPool& pool, uint64_t size, uint64_t least_arena, int64_t room);
 
   void Add(const store::Allocation& block);
   bool enough() const { return gap_.arena != nullptr || room_ >= least_arena_; }
 
-  // Whether the nth that was added helped to make it enough.
+  // Whether the nth added block is one to evict.
   bool Needed(size_t n) const;
-  // Whether a block lies in an arena of the one who asks, that may take a block such as his.
+  // Whether the block's arena belongs to the requesting pool and may take a block of this size.
   bool Own(const store::Allocation& block) const;
 
  private:

@@ -32,7 +32,8 @@ absl::Status WrongState(std::string_view text) {
   return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_WRONG_STATE, text);
 }
 
-// Behind all accesses so far, before all that come: nothing else uses the buffer while it lives.
+// Access to a whole buffer, after all earlier accesses and before all later ones: nothing else uses
+// the buffer while it lives.
 class WholeAccess {
  public:
   WholeAccess(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}

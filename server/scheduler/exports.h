@@ -69,7 +69,7 @@ class Exports {
   };
   struct Export {
     TenantId tenant;
-    uint64_t arena = 0;  // of its loan
+    uint64_t arena = 0;  // the loan's arena
     std::shared_ptr<const UniqueFd> fd;
     std::string ticket;  // empty: it was redeemed
     SteadyTime expire_time;

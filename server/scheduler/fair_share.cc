@@ -10,8 +10,8 @@ namespace stride::scheduler {
 namespace {
 
 constexpr double kLeastWeight = 1e-3;
-// How fast the ratio of clock time to measured time follows, and its most: tasks so small that
-// nearly all of their time is between them.
+// Weight of a new ratio of clock time to measured time, and the largest ratio: for tasks so small
+// that nearly all time passes between them.
 constexpr double kNewShare = 0.3;
 constexpr double kMostStretch = 50;
 
@@ -19,7 +19,7 @@ double ByWeight(double seconds, const FairShare::Flow& flow) {
   return seconds / std::max(kLeastWeight, flow.weight);
 }
 
-// By which they are compared: device time by weight, as far as it is known.
+// The key by which queues are compared: device time by weight, as far as it is known.
 double Standing(const FairShare::Flow& flow) {
   return flow.virtual_seconds + ByWeight(flow.ahead_seconds, flow) + flow.behind;
 }
@@ -32,7 +32,7 @@ void FairShare::Update(Flow& flow, bool ready, bool in_flight, SteadyTime now) {
   bool was_active = flow.ready || flow.in_flight;
   bool active = ready || in_flight;
   if (!was_active && active) {
-    // What ran alone until now is over and done with: the newcomer does not get as much first.
+    // A new queue gets no compensation for the time that another used alone.
     const bool one_is_alone = holder_ != nullptr && !OthersWait(*holder_);
     if (one_is_alone) floor_ = std::max(floor_, holder_->virtual_seconds);
     flow.virtual_seconds = std::max(flow.virtual_seconds, floor_);
@@ -66,15 +66,15 @@ void FairShare::Charge(Flow& flow, double run_seconds, SteadyTime now) {
   if (!OthersWait(flow)) floor_ = std::max(floor_, flow.virtual_seconds);
 }
 
-// For the time since its last task ended, of which nothing was measured yet.
+// Charges the clock time since the queue's last task ended, which is not measured yet.
 void FairShare::ChargeAhead(Flow& flow, SteadyTime now) {
   if (!flow.in_flight) return;
   flow.ahead_seconds += std::max(0.0, absl::ToDoubleSeconds(now - flow.running_since));
   flow.running_since = now;
 }
 
-// Now it is known what the time on the clock was worth: of small tasks most passes between them,
-// and on a busy host while their process does not run.
+// Replaces clock time by measured time. Small tasks spend most clock time between them, or while a
+// busy host does not run their process.
 void FairShare::Settle(Flow& flow, double run_seconds) {
   const double ahead = std::exchange(flow.ahead_seconds, 0);
   flow.virtual_seconds += ByWeight(run_seconds, flow);
@@ -124,7 +124,7 @@ double FairShare::Allowance(const Flow& flow, SteadyTime now) const {
   if (&flow != holder_) return 0;
   double quantum = absl::ToDoubleSeconds(options_.quantum);
   if (!OthersWait(flow)) {
-    // One that is overdue may be there again at any moment.
+    // An overdue queue may be in use again at any moment.
     bool alone = std::none_of(active_.begin(), active_.end(),
                               [&](const Flow* other) { return other != &flow && other->ready; });
     return alone ? std::numeric_limits<double>::infinity() : quantum / flow.stretch;
@@ -140,7 +140,8 @@ SteadyTime FairShare::wake() const {
   return TurnEnd();
 }
 
-// Of the holder's turn, with others waiting; the next may be its own, if it has still used least.
+// End of the holder's turn while others wait. The next turn may be the holder's too, if it has
+// still used least.
 SteadyTime FairShare::TurnEnd() const {
   const bool one_woke = std::any_of(active_.begin(), active_.end(), [&](const Flow* other) {
     return other != holder_ && other->woke && MayBeNext(*other);
@@ -153,8 +154,8 @@ bool FairShare::OthersWait(const Flow& flow) const {
                      [&](const Flow* other) { return other != &flow && MayBeNext(*other); });
 }
 
-// The one that used least; among equals the one that has waited longest. One that is overdue gets
-// the rest: what it is given only lines up behind its own.
+// The queue that used least; among equals the one that waited longest. Overdue queues come last:
+// their new tasks only line up after their own.
 FairShare::Flow* FairShare::Next() const {
   Flow* next = nullptr;
   auto before = [](const Flow& a, const Flow& b) {

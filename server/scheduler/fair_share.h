@@ -10,64 +10,65 @@ namespace stride::scheduler {
 
 struct Lane;
 
-// Whose turn it is on one device: weighted fair queueing over measured device time, in quanta. Two
-// processes on one GPU only take turns, and a change costs more than a small kernel, so while
-// several lanes have work only one is given new tasks at a time. A lane that has used least, by its
-// weight, comes next; one that was idle starts level with the others, not ahead of them.
+// Gives the device queues of one device their turns: weighted fair queueing over measured device
+// time, in quanta. Processes on one GPU only alternate, and a switch costs more than a small
+// kernel. So while several queues have work, one at a time is given new tasks. The queue that has
+// used least, by its weight, comes next; one that was idle starts level with the others, not ahead
+// of them.
 //
-// A turn ends after a quantum, or when the lane has nothing to do; after a part of a quantum
-// (`yield_after`) where a lane wakes up that has used no more than the holder, so that one that
-// asks for little now and then does not wait for whole quanta of those that always have work. Then
-// the tasks in flight have a short time to end; if they do not (a long or endless kernel), the next
-// lane is let in all the same, and the device's own time slicing shares it between the two. A lane
-// that is alone has no bound at all.
+// A turn ends after a quantum, or when the queue has no work. It ends after part of a quantum
+// (`yield_after`) when a queue wakes up that has used no more than the holder: a queue with little
+// work now and then does not wait for whole quanta of busy ones. The tasks in flight then have a
+// short time to end. If they do not (a long or endless kernel), the next queue starts anyway, and
+// the device's own time slicing shares the device. A queue that is alone has no bound.
 //
-// Only decides: no clock, no lock, no task. Guarded by its owner's lock, but for what a lane reads
-// of its own Flow.
+// Only decides: no clock, no lock, no task. Its owner's lock guards it, except where a queue reads
+// its own Flow.
 class FairShare {
  public:
   struct Options {
     absl::Duration quantum = absl::Milliseconds(20);
-    absl::Duration yield_after = absl::Milliseconds(4);  // also what may be in flight beside others
-    absl::Duration hand_over = absl::Milliseconds(5);    // for what is in flight when a turn ends
+    absl::Duration yield_after =
+        absl::Milliseconds(4);  // also bounds time in flight when others wait
+    absl::Duration hand_over = absl::Milliseconds(5);  // for tasks in flight at the end of a turn
   };
 
-  // One lane's account. Belongs to the lane, and must live as long as the FairShare.
+  // The account of one device queue, which owns it. Must live as long as the FairShare.
   struct Flow {
     Lane* lane = nullptr;  // for the caller
     double weight = 1;     // may be set at any time; above 0
 
-    // The rest is FairShare's.
+    // FairShare owns the rest.
     double virtual_seconds = 0;  // measured device time, by weight
-    // On the clock, of what is running and was not measured yet: counts as device time until then.
+    // Clock time of running tasks that is not measured yet; counts as device time until then.
     double ahead_seconds = 0;
-    // How far before it the lane was, by that, that was alone when this one came; by weight. What
-    // that turns out to be worth is added to `virtual_seconds`.
+    // Unmeasured lead, by weight, of `behind_of`, which was alone when this queue arrived. Once it
+    // is measured, the real part is added to `virtual_seconds`.
     double behind = 0;
     const Flow* behind_of = nullptr;
-    double stretch = 1;  // time on the clock for each measured second, of late
+    double stretch = 1;  // recent clock time for each measured second
     SteadyTime running_since;
     uint64_t turn = 0;   // number of its latest turn
-    bool ready = false;  // has tasks to be sent
+    bool ready = false;  // has tasks to send
     bool in_flight = false;
-    bool woke = false;     // was idle, and has had no turn since
-    bool overdue = false;  // its tasks in flight outlasted its turn; until they have ended
+    bool woke = false;     // was idle and has had no turn since
+    bool overdue = false;  // its tasks in flight outlasted its turn and have not ended
   };
 
   explicit FairShare(Options options) : options_(options) {}
 
-  // What a lane has now; before Advance whenever that changed.
+  // Sets a queue's state. Call before Advance whenever the state changed.
   void Update(Flow& flow, bool ready, bool in_flight, SteadyTime now);
-  // A task has ended that ran this long.
+  // Charges a queue for a task that has ended.
   void Charge(Flow& flow, double run_seconds, SteadyTime now);
   // Ends and begins turns.
   void Advance(SteadyTime now);
-  // The lane whose turn has begun since the last call, null when none has: it can be given tasks.
+  // Returns the queue whose turn has begun since the last call; null: none. It can be given tasks.
   Flow* TakeTurn();
-  // Seconds of expected run time that the lane may have in flight now; infinite when no other
-  // waits, 0 when it is not its turn.
+  // Seconds of expected run time that the queue may have in flight now: infinite when no other
+  // waits, 0 outside its turn.
   double Allowance(const Flow& flow, SteadyTime now) const;
-  // When Advance has something to do though nothing else happened.
+  // The time at which Advance is due if no queue changes before.
   SteadyTime wake() const;
 
  private:
@@ -79,10 +80,10 @@ class FairShare {
   void Settle(Flow& flow, double run_seconds);
 
   const Options options_;
-  std::vector<Flow*> active_;  // with something ready or in flight
+  std::vector<Flow*> active_;  // those with tasks ready or in flight
   Flow* holder_ = nullptr;
-  Flow* begun_ = nullptr;  // not yet told by TakeTurn
-  double floor_ = 0;       // virtual time at which the present turn began: where newcomers start
+  Flow* begun_ = nullptr;  // not returned by TakeTurn yet
+  double floor_ = 0;       // virtual time at the start of the turn, where new queues begin
   SteadyTime turn_start_;
   double used_seconds_ = 0;  // measured in this turn
   SteadyTime over_since_ = SteadyTime::InfiniteFuture();

@@ -35,15 +35,15 @@ class Judge {
   Fate FateOf(const QueuedTask& task, bool undone) const {
     if (task.running && (task.at_fault || !task.repeatable)) return Fate::kLost;
     if (!Completed(task) || TakenOut(task)) return Fate::kAgain;
-    // Cancelled too late, it ended; only the message of it was lost. What came after it has its
-    // result. One that was cancelled in time ends so, and never runs again.
+    // A task cancelled too late has ended, and only its message was lost: later tasks have its
+    // result. A task cancelled in time ends so and never runs again.
     const bool too_late = task.cancelled && !undone;
     const bool again = !too_late && (task.cancelled || !OverwrittenSince(task));
     if (task.repeatable && again) return Fate::kAgain;
     return undone ? Fate::kLost : Fate::kDone;
   }
 
-  // Whether it failed, was taken out, or has run on what one before it left undone. What it wrote
+  // Whether the task failed, was taken out, or has read the output of such a task. Its own output
   // is garbage then, too.
   bool RanOnGarbage(const QueuedTask& task) {
     bool undone =
@@ -56,9 +56,9 @@ class Judge {
     return undone;
   }
 
-  // Whether a later task that has begun changes in place what this one used: run again it would
-  // read something else, or undo the change. A stream counts as begun what waits its turn there, so
-  // no more than the one after the last that completed is meant.
+  // Whether a later task that has begun changes in place what this one used: a second run would
+  // read other content, or undo the change. A stream counts waiting tasks as begun, so only the one
+  // after the last completed task counts.
   bool OverwrittenSince(const QueuedTask& task) const {
     return std::any_of(queue_.begin(), queue_.end(), [&](const QueuedTask& later) {
       if (later.last_sequence <= task.last_sequence ||
@@ -75,8 +75,8 @@ class Judge {
                        [&](const QueuedTask::Use& use) { return use.buffer == buffer; });
   }
 
-  // One whose result was used by another that has run and is not run again is not run again either:
-  // it might fail now, and the other would have succeeded with what never came to be.
+  // Keeps a task done if its result was used by a task that has run and does not run again. A
+  // second run might fail, although the later task has its result.
   void KeepWhatWasUsed() {
     std::set<uint64_t> used;
     for (size_t i = queue_.size(); i-- > 0;) {
@@ -93,7 +93,7 @@ class Judge {
   const absl::Span<const QueuedTask> queue_;
   const QueueProgress& progress_;
   std::vector<Fate> fates_;
-  std::vector<bool> has_run_;   // to its end, on what it should have
+  std::vector<bool> has_run_;   // to the end, on valid input
   std::set<uint64_t> garbage_;  // buffers
 };
 

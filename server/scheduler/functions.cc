@@ -20,7 +20,7 @@
 namespace stride::scheduler {
 namespace {
 
-// Of one tenant. Each is at most 64 KiB of text for each of its bodies.
+// Most functions of one tenant. Each of a function's bodies has at most 64 KiB of text.
 constexpr int64_t kMaxFunctions = 1000;
 
 // The fields that lists leave out.
@@ -47,7 +47,7 @@ int64_t CostOf(const v1::ExpressionBody& expression) {
   return bytes;
 }
 
-// As it was given, as it was read, and in the journal.
+// Cost of the request, the parsed function and the journal's record.
 int64_t CostOf(const v1::Function& function) {
   const v1::ReductionDefinition& reduction = function.reduction();
   return session::kFunctionControlBytes + 2 * session::ControlBytesOf(function) +
@@ -76,7 +76,7 @@ std::string TextField(const v1::Function& function) {
   }
 }
 
-// What several compilations came to, told by the compiler's threads.
+// The joint result of several compilations. The compiler's threads set it.
 struct Outcome {
   absl::Mutex mutex;
   int left = 0;
@@ -170,7 +170,7 @@ absl::StatusOr<std::set<std::string>> Functions::Targets(const std::string& devi
       absl::StrCat("no device here can run this function; device kind: ", device_kind));
 }
 
-// For every device that may run it; their code is then there when it is first used.
+// Compiles for every device that may run the function, so that the code is ready at its first use.
 absl::Status Functions::Compile(const TenantId& tenant, const ops::ClientFunction& function,
                                 SteadyTime deadline) {
   auto codes = ops::TrialCodes(function);

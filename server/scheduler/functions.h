@@ -55,7 +55,7 @@ class Functions : public FunctionService {
     uint64_t durable = 0;  // its row on disk; 0: it is not kept there
   };
   static recovery::FunctionRecord RecordOf(const Key& key, const Entry& entry);
-  // Takes the name for a function to be made.
+  // Reserves the name of a function that is being made.
   absl::Status Reserve(const Key& key);
   void Save(TenantTransaction& transaction, const Key& key, const Entry& entry);
   absl::Status Compile(const TenantId& tenant, const ops::ClientFunction& function,
@@ -71,7 +71,7 @@ class Functions : public FunctionService {
   PerPartition<Partition> partitions_;
 };
 
-// Those that an operation of the tenant can name.
+// The functions that an operation of the tenant can name, during one transaction.
 class TenantFunctions : public ops::FunctionTable {
  public:
   TenantFunctions(TenantTransaction& transaction, const Functions& functions,
@@ -91,7 +91,7 @@ class TenantFunctions : public ops::FunctionTable {
   mutable bool found_any_ = false;
 };
 
-// Those that it could name at one time.
+// A snapshot of the functions that an operation can name.
 class FunctionsThen : public ops::FunctionTable {
  public:
   explicit FunctionsThen(std::map<std::string, std::shared_ptr<const ops::ClientFunction>> all)

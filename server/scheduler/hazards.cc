@@ -23,10 +23,10 @@ void AddReader(const std::shared_ptr<Task>& task, Use& use) {
   use.buffer->readers.push_back(task);
 }
 
-// The last one takes its place: thousands may read one buffer.
+// Moves the last reader into the gap, since one buffer may have thousands.
 void TakeOutReader(const Task& task, const Use& use) {
   auto& readers = use.buffer->readers;
-  // A write since then has made an end of the list that it stood in.
+  // A write since then has replaced the list.
   if (use.reader >= readers.size() || readers[use.reader].get() != &task) return;
   const size_t last = readers.size() - 1;
   if (use.reader != last) {
@@ -62,9 +62,9 @@ void RegisterAccesses(const std::shared_ptr<Task>& task) {
 
 namespace {
 
-// The accesses that come before a task which ended ahead of its turn: what comes after it waits for
-// them from now on. Some may be there for another buffer's sake, though they used this one long
-// before: only the last that writes it is its writer, and counts for those before that.
+// Restores the accesses before a task that ended ahead of its turn: later tasks wait for them from
+// now on. Some are there because of another buffer, and used this one long before. Only the last
+// task that writes this buffer is its writer, and it stands for those before it.
 void PutBack(const TaskList& earlier, const std::shared_ptr<store::Buffer>& buffer) {
   auto writes = [&](const Task& task) {
     return std::any_of(task.uses.begin(), task.uses.end(),

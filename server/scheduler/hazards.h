@@ -10,14 +10,14 @@ namespace stride::scheduler {
 // for the writer and all readers before it. Not thread-safe: the caller has a transaction of the
 // tasks' tenant.
 
-// Enters the task's uses into its buffers and links it behind the unfinished accesses there.
+// Registers the task's uses in its buffers, and makes it wait for the unfinished accesses there.
 void RegisterAccesses(const std::shared_ptr<Task>& task);
 
-// Makes `task` wait for one more task, whatever their buffers.
+// Makes `task` wait for one more access, whatever their buffers.
 void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Access>& access);
 
-// Takes a finished task out of its buffers and off its dependents, which are returned for another
-// look.
+// Removes a finished task from its buffers and from its dependents. Returns the dependents, which
+// the caller evaluates.
 TaskList ReleaseAccesses(Task& task);
 
 // Whether `later`, which comes after `task`, uses content that `task` is to write.
@@ -26,11 +26,12 @@ bool NeedsOutputOf(const Task& later, const Task& task);
 // First error among the buffers whose content the task needs, or of a task that was to write them.
 absl::Status FirstInputError(const Task& task);
 
-// Whether it writes an input of the loop or branch that it is a piece of, and the error of that.
+// Whether the task writes an input of the loop or branch that it is part of, and the error for
+// that.
 bool WritesHeld(const Task& task);
 absl::Status WritesInputOfBody(const Task& task);
 
-// Whether a second run would give the same result: everything it writes, it makes afresh.
+// Whether a second run gives the same result: the task overwrites all buffers that it writes.
 bool IsRepeatable(const Task& task);
 
 }  // namespace stride::scheduler

@@ -40,7 +40,7 @@ void DeviceHealth::Failed(const std::string& why, SteadyTime now) {
 
 void DeviceHealth::Suspect(SteadyTime now) {
   if (options_.interval == absl::InfiniteDuration() || state_ == State::kIll) return;
-  // Not before its time after a failure: these are to be apart.
+  // After a failure the planned time stands, so that canaries stay apart.
   if (num_failures_ == 0) next_canary_ = std::min(next_canary_, now);
 }
 

@@ -74,7 +74,7 @@ void HealthWatch::Broke(GlobalTransaction& transaction, int device, const std::s
   Note(transaction, device, [&](DeviceHealth& health) { health.Broke(why, core_->Now()); });
 }
 
-// Sees to it that somebody looks when the next canary is due.
+// Sets the timer for the time when the next canary is due.
 void HealthWatch::Plan(GlobalTransaction& transaction, int device) {
   Watched& watched = devices_[device];
   SteadyTime next = UpToDate(device).next_canary();
@@ -84,7 +84,7 @@ void HealthWatch::Plan(GlobalTransaction& transaction, int device) {
     GlobalTransaction transaction(*core_);
     devices_[device].planned = SteadyTime::InfiniteFuture();
     if (core_->Now() < UpToDate(device).next_canary()) {
-      Plan(transaction, device);  // it has worked meanwhile
+      Plan(transaction, device);  // the device has worked since
     } else {
       Try(transaction, device);
     }

@@ -14,12 +14,13 @@
 
 namespace stride::scheduler {
 
-// The health of all devices: collects what is seen of them, and sends canaries where nothing is.
-// Changes in global transactions.
+// Watches the health of all devices: collects observations, and sends a canary to a device without
+// any. Changes in global transactions.
 class HealthWatch {
  public:
   struct Hooks {
-    std::function<void(GlobalTransaction&, int device)> changed;  // it has begun or ceased to serve
+    std::function<void(GlobalTransaction&, int device)>
+        changed;  // the device began or ceased to serve
     std::function<bool(GlobalTransaction&, int device)>
         give_way;  // ends an idle worker; false: there is none
     std::function<void(GlobalTransaction&, int device)> tried;  // a canary has ended
@@ -28,13 +29,13 @@ class HealthWatch {
 
   // Sends the first canaries.
   void Start(GlobalTransaction& transaction);
-  // Waits for canaries under way: the broker must have been shut down. The caller has no
+  // Blocks for canaries in flight: the broker must have been shut down. The caller has no
   // transaction.
   void Stop() { executor_.Stop(); }
 
   bool Serves(int device) const { return devices_[device].health.serving(); }
   const DeviceHealth& of(int device) const { return devices_[device].health; }
-  // Whether something is known of each.
+  // Whether something is known of each device.
   bool AllKnown() const;
 
   void Worked(TenantTransaction& transaction, int device);
@@ -46,15 +47,15 @@ class HealthWatch {
   struct Watched {
     explicit Watched(DeviceHealth health) : health(std::move(health)) {}
     DeviceHealth health;
-    // When it worked last, of what `health` has not been told yet, in ns since 1970; 0: it has all.
+    // Time of the latest work that `health` has not observed, in ns since boot; 0: none.
     std::atomic<int64_t> worked{0};
     bool trying = false;                                // a canary is running
-    int num_given = 1;                                  // workers that end for the next one
-    SteadyTime planned = SteadyTime::InfiniteFuture();  // when the timer will look
+    int num_given = 1;                                  // idle workers to end for the next canary
+    SteadyTime planned = SteadyTime::InfiniteFuture();  // when the timer looks next
   };
   template <typename Observe>
   void Note(GlobalTransaction& transaction, int device, Observe observe);
-  // As told until now.
+  // Returns the device's health after it has observed all work until now.
   DeviceHealth& UpToDate(int device);
   void Plan(GlobalTransaction& transaction, int device);
   void Try(GlobalTransaction& transaction, int device);

@@ -5,15 +5,15 @@
 
 namespace stride::scheduler {
 
-// What one step of InParts did.
+// The result of one step of InParts.
 enum class Step {
-  kDone,  // there may be more
-  kEnd,   // nothing: there is no more
+  kDone,  // one item done; there may be more
+  kEnd,   // nothing left to do
 };
 
 // Calls `step` with a transaction of the partition until it returns kEnd, some hundreds of times in
-// each transaction. No other tenant waits for all of it, however much there is. The caller has no
-// transaction.
+// each transaction. Other tenants wait for one such part at most, whatever the number of steps. The
+// caller has no transaction.
 template <typename Function>
 void InParts(Core& core, int partition, Function step) {
   constexpr int kPart = 256;

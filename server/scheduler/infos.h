@@ -8,7 +8,7 @@
 
 namespace stride::scheduler {
 
-// How an operation's arrays lie, theirs; null: a scalar, or a new output.
+// Layouts of an operation's arrays, which own them; null: a scalar, or a new output.
 using Infos = absl::InlinedVector<const ArrayInfo*, 4>;
 
 inline const ArrayInfo* InfoOf(const std::shared_ptr<session::Array>& array) {

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kMaxOperations = 10000;
 constexpr size_t kMaxLabel = 256;
-constexpr size_t kMostPrinted = 64 << 10;  // of a job: an answer lists many
+constexpr size_t kMostPrinted = 64 << 10;  // for each job; an answer lists many
 
 // The fields that lists leave out, and those that an answer leaves out when it is too large.
 const OmittedFields& OmittedInJobLists() {
@@ -145,7 +145,7 @@ absl::StatusOr<v1::Job> Jobs::Create(const TenantId& tenant, const v1::CreateJob
   uint64_t durable_number = 0;
   auto job = Accept(tenant, request, &durable_number);
   if (!job.ok()) return job.status();
-  // Without our lock: jobs that come meanwhile are written together with this one.
+  // Without our lock, so that concurrent jobs are written together with this one.
   if (durable_number != 0) core_->durability->Await(durable_number);
   return job->Write();
 }
@@ -171,7 +171,7 @@ absl::StatusOr<Jobs::View> Jobs::Accept(const TenantId& tenant, const v1::Create
   }
   auto place = core_->accounts->EnterJob(tenant);
   if (!place.ok()) return place.status();
-  // Random: a number would tell one tenant how many jobs the others have made.
+  // Random: a number would show one tenant how many jobs the others have made.
   std::string id = request.job_id().empty() ? absl::StrCat("job-", RandomId(16)) : request.job_id();
   if (mine.jobs.count({tenant, id}) > 0) {
     return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
@@ -260,13 +260,13 @@ absl::Status Jobs::SubmitAll(const RecordPtr& record, const v1::Job& job, Steady
   return absl::OkStatus();
 }
 
-// Called on engine threads without a transaction; the job may be gone by then. Many tasks
-// change before anybody has looked: one look is for all of them.
+// Called on engine threads without a transaction; the job may be gone by then. One look covers all
+// tasks that change before it.
 std::function<void(TaskState)> Jobs::ObserverOf(const RecordPtr& record) {
   auto look = [this, mine = &StripeFor(record->tenant), weak = std::weak_ptr<Record>(record),
                asked = record->look_asked] {
     absl::MutexLock lock(&mine->mutex);
-    asked->store(false);  // what changes from here on is seen by the next
+    asked->store(false);  // a later change requests another look
     if (RecordPtr record = weak.lock()) Update(record);
   };
   return [this, look, asked = record->look_asked](TaskState) {
@@ -518,13 +518,12 @@ void Jobs::UpdateAll() {
 void Jobs::Abandon(const RecordPtr& record) {
   {
     TenantTransaction transaction(*core_, record->tenant);
-    // As if it had never been: what others have queued behind it is not told, and no result is
-    // kept.
+    // The job was never accepted, so no result is kept.
     for (const auto& task : record->tasks) {
       if (task == nullptr) continue;
       task->of_job = false;
       core_->recorder->Erase(transaction, record->tenant, recovery::Kind::kTaskResult,
-                             task->id);  // of one that ended at once
+                             task->id);  // the record of a task that ended at once
     }
     const absl::Status why = absl::CancelledError("the job was not accepted");
     for (const auto& task : record->helpers) scheduler_->Finish(transaction, task, why);
@@ -562,7 +561,7 @@ Jobs::Progress Jobs::Look(TenantTransaction& transaction, const Record& record) 
     state = std::max(state, StateOf(*task));
     seen.all_done = seen.all_done && task->state == TaskState::kDone;
     if (task->state != TaskState::kDone || task->result.ok()) continue;
-    // The first cause. What was cancelled because of it may come before it.
+    // Reports the first cause. Tasks cancelled because of it may come before it.
     if (seen.error.ok() || (absl::IsCancelled(seen.error) && !absl::IsCancelled(task->result)))
       seen.error =
           PrefixField(task->result, absl::StrCat("job.operations[", record.operations[i], "]."));
@@ -706,7 +705,7 @@ std::string Jobs::EndOf(const Record& record) {
   return Durability::EndOf(end);
 }
 
-// Of its operation's tasks.
+// The tasks of an operation are adjacent.
 bool Jobs::IsLast(const Record& record, size_t task) {
   return task + 1 == record.tasks.size() || record.operations[task + 1] != record.operations[task];
 }

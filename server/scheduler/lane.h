@@ -47,9 +47,9 @@ struct Lane {
   // and so one round trip to the worker in place of three. Empty where `pool` is host memory.
   store::ArenaPool zero_copy;
   bool growing = false;                 // an arena is being made
-  bool grow_failed = false;             // the last try failed: the next allocation is told so once
-  absl::Status grow_lack;               // what the machine lacked for it
-  std::weak_ptr<broker::Worker> dying;  // could not be asked for an arena: its death is on its way
+  bool grow_failed = false;             // the last try failed; the next allocation reports it once
+  absl::Status grow_lack;               // resources that the machine lacked for it
+  std::weak_ptr<broker::Worker> dying;  // died when asked for an arena; not reported yet
   bool AwaitsDeath() const { return worker != nullptr && dying.lock() == worker; }
   // Tasks, among those in `preparing`, that wait for memory: by priority, then age. The first takes
   // all that it needs at once, and none passes it.
@@ -61,16 +61,16 @@ struct Lane {
   }
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
-  uint64_t worker_record = 0;              // of the worker in the journal
+  uint64_t worker_record = 0;              // the worker's id in the journal
   WorkerSeats::Seat seat;                  // changes in global transactions
   bool starting = false;                   // one is wanted: the lane waits in line, or it starts
   SteadyTime first_start;                  // since when
   int num_starts = 0;                      // tried since then
   bool awaits_canary = false;              // whether it is the device's fault that none starts
-  SteadyTime first_lack = SteadyTime::InfiniteFuture();  // of a start that failed for lack
+  SteadyTime first_lack = SteadyTime::InfiniteFuture();  // first start that failed for lack
   absl::Status start_lack;
-  absl::Status start_error;      // of the last wish for one that ended
-  uint64_t num_start_tries = 0;  // of such wishes
+  absl::Status start_error;      // error of the last ended request for a worker
+  uint64_t num_start_tries = 0;  // number of ended requests
   int num_start_failures = 0;    // in a row, that were no lack
   int num_awaiting = 0;          // threads that wait for a worker
   bool yielding = false;         // it is sent no more: another lane is to have its place
@@ -78,10 +78,10 @@ struct Lane {
   std::map<uint64_t, bool> mapped;
   std::set<uint64_t> loaded;  // modules that the worker has
   std::map<uint64_t, absl::Status> load_errors;
-  ProcessorTime processor_time;  // of a CPU device's worker
+  ProcessorTime processor_time;  // for a CPU device's worker
   std::map<uint64_t, wire::ModuleLoaded>
-      attributes;                     // of loaded modules, as far as the worker has told
-  std::atomic<uint64_t> num_told{0};  // of these, ever
+      attributes;                     // loaded modules that the worker has described
+  std::atomic<uint64_t> num_told{0};  // answers about modules so far
   int num_asking = 0;                 // threads that wait for them; changes in global transactions
   struct Graph {
     std::weak_ptr<const Replay> replay;
@@ -119,8 +119,8 @@ struct Lane {
   };
   using InFlightQueue = std::deque<InFlight, PoolAllocator<InFlight>>;
   InFlightQueue in_flight;     // by sequence
-  uint64_t next_sequence = 1;  // of this worker
-  // Asked of the worker and not answered, by the first sequence: a task and what would go with it.
+  uint64_t next_sequence = 1;  // for this worker
+  // Cancellations that the worker has not answered, by first sequence: a task and its dependents.
   std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
   bool watching_start = false;  // a timer will look whether the first task in flight has begun
   // Where it makes its packets, one after another: they take no other memory.

@@ -11,12 +11,12 @@
 
 namespace stride::scheduler {
 
-// All device queues. One that was made stays.
+// All device queues. A queue that was made stays.
 class Lanes {
  public:
   explicit Lanes(Core* core) : core_(core) {}
 
-  // Null: there is none.
+  // Null: the queue does not exist.
   Lane* Find(TenantTransaction& transaction, const TenantId& tenant, int place) const {
     const auto& lanes = partitions_.Of(transaction, tenant);
     auto found = lanes.find(tenant);

@@ -1,4 +1,4 @@
-// Scheduler: memory that a client is to map, which nothing else may lie in.
+// Scheduler: memory that a client maps, in an arena that holds nothing else.
 #include <utility>
 
 #include "absl/synchronization/notification.h"
@@ -106,7 +106,7 @@ absl::Status Scheduler::FillAlone(Lane& lane, const std::shared_ptr<store::Buffe
   return CopyWithin(lane, here, target, size, SteadyTime::InfiniteFuture());
 }
 
-// By the device itself: nothing passes through the host.
+// Copies on the device itself; no byte passes through the host.
 absl::Status Scheduler::CopyWithin(Lane& lane, const store::Allocation& source,
                                    const store::Allocation& target, uint64_t size,
                                    SteadyTime deadline) {

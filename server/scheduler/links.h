@@ -8,7 +8,7 @@
 
 namespace stride::scheduler {
 
-// Between two devices, by their ids; null: nothing is known, and bytes go through the host.
+// The link between two devices, by their ids; null: unknown, and bytes go through the host.
 inline const wire::Link* FindLink(const std::vector<wire::Link>& links, const std::string& from,
                                   const std::string& to) {
   auto found = std::find_if(links.begin(), links.end(), [&](const wire::Link& link) {
@@ -17,8 +17,8 @@ inline const wire::Link* FindLink(const std::vector<wire::Link>& links, const st
   return found == links.end() ? nullptr : &*found;
 }
 
-// What a copy of so many bytes takes, for estimates: at the link's measured rate, or down to the
-// host and up again at the devices' `rate`.
+// Estimated seconds of a copy: at the link's measured rate, or through the host at the devices'
+// `rate` in bytes per second.
 inline double SecondsOver(const wire::Link* link, double bytes, double rate) {
   constexpr double kStartSeconds = 20e-6;
   if (link != nullptr && link->bytes_per_second() > 0) rate = link->bytes_per_second();

@@ -17,23 +17,23 @@
 namespace stride::scheduler {
 namespace {
 
-// An arena that many small blocks share is at most this part of a place, so that a tenant with one
-// small array keeps little from the others; and not smaller than this.
+// Bounds of an arena for small blocks: at most this part of a place, so that a tenant with one
+// small array takes little from others, and at least this size.
 constexpr uint64_t kSharedArenasOfPlace = 16;
 constexpr uint64_t kSmallestSharedArena = uint64_t{64} << 10;
-// The size of a lane's first arena for small blocks, and the most by which the next may exceed all
-// before it. So a thousand tenants with a small array each take little memory, and a tenant with
+// Size of a queue's first arena for small blocks, and the largest ratio of the next arena to all
+// before it. A thousand tenants with a small array each then take little memory, and a tenant with
 // many arrays has few arenas.
 constexpr uint64_t kFirstSharedArena = uint64_t{2} << 20;
 constexpr uint64_t kSharedArenaGrowth = 3;
 // As much as a CUDA worker keeps (cuda::Scratch::kKeptBytes), and at most this part of a place.
 constexpr uint64_t kMostUncountedScratch = uint64_t{64} << 20;
 constexpr uint64_t kUncountedOfPlace = 16;
-// Of host memory that a lane's device uses in place, and what is added at a time: the results and
-// inputs of a few dozen small calls at once.
+// Most host memory that a queue's device uses in place, and its increment: the results and inputs
+// of a few dozen small calls at once.
 constexpr uint64_t kMaxZeroCopyBytes = uint64_t{16} << 20;
 constexpr uint64_t kZeroCopyArenaBytes = uint64_t{2} << 20;
-// As long as those who then get an error are told to wait.
+// Equals the retry delay of OutOfMemory, the error that callers get then.
 constexpr absl::Duration kFullDiskPause = absl::Seconds(1);
 constexpr absl::Duration kFileLogInterval = absl::Seconds(10);
 
@@ -113,7 +113,8 @@ void Memory::Trim(GlobalTransaction& transaction, Lane& lane, uint64_t keep_byte
   for (const auto& arena : lane.pool.TakeEmpty(keep_bytes)) {
     reserved_[lane.device] -= arena->size;
     core_->recorder->Removed(transaction, *arena, lane);
-    // A client that keeps its mapping holds no memory that is not counted. It takes a while.
+    // Drop the pages, since a client that keeps its mapping must not hold uncounted memory. A
+    // thread does it, since it takes long.
     if (arena->lent && arena->map.data() != nullptr)
       core_->starter.Run([arena = arena] { DropPages(arena->fd.get(), arena->size); });
     // Other devices' workers of the tenant may have it mapped too, for copies.
@@ -237,8 +238,7 @@ absl::StatusOr<std::shared_ptr<store::Arena>> Memory::MakeHostArena(uint64_t siz
   return std::make_shared<store::Arena>(next_arena_++, size, std::move(*fd), std::move(*map));
 }
 
-// Eviction of other arrays would not help: the lack is one of descriptors, or of device memory that
-// workers have.
+// Eviction would not help: descriptors are lacking, or device memory that workers hold.
 Memory::Outcome Memory::Lacking(GlobalTransaction& transaction, Lane& lane,
                                 const absl::Status& why) {
   const bool of_machine = !MetadataOf(why, "resource").empty();
@@ -283,7 +283,7 @@ void Memory::RequestArena(GlobalTransaction& transaction, Lane& lane, uint64_t s
       if (lane->worker == worker) lane->mapped.emplace(id, false);
     } else {
       reserved_[lane->device] -= size;
-      // One that died has not said that there is no memory; its successor is asked.
+      // A worker's death does not show a lack of memory; its successor is asked.
       const bool died = worker != nullptr && MayGoOn(status);
       if (died) lane->dying = worker;
       lane->grow_failed = !died && Lacking(transaction, *lane, status) == Outcome::kFull;
@@ -319,7 +319,7 @@ void Memory::RequestFile(GlobalTransaction& transaction, Lane& lane, uint64_t si
       lane->pool.Add(std::move(arena));
       FileWorked(transaction);
     } else {
-      // Not for the next who asks alone: whoever makes room asks for one array after another.
+      // The pause holds for every request, since making room evicts one array after another.
       next_file_ = core_->Now() + kFullDiskPause;
       FileFailed(transaction, status);
     }

@@ -20,15 +20,16 @@
 
 namespace stride::scheduler {
 
-// Gives tasks memory on devices, and in the places where arrays go that devices have no room for:
-// blocks from the lane's arenas, new arenas within the place's limit, empty arenas taken back when
-// memory is short. Moves nothing (spill.cc).
+// Allocates memory on devices, and in the places to which arrays are evicted: blocks from a device
+// queue's arenas, new arenas within the place's limit, empty arenas taken back when memory is
+// short. Evicts nothing (spill.cc).
 class Memory {
  public:
   struct Hooks {
-    std::function<void(GlobalTransaction&, Lane&)> changed;  // a lane got an arena or failed to
-    // The lane's arena lacks resources that another lane's worker has: of this device, or of the
-    // machine (descriptors, memory). True: one ends, and waiters for memory are notified then.
+    std::function<void(GlobalTransaction&, Lane&)>
+        changed;  // a device queue got an arena or failed to
+    // An arena lacks resources that another queue's worker has: of this device, or of the machine
+    // (descriptors, memory). True: a worker ends, and waiters for memory are notified then.
     std::function<bool(GlobalTransaction&, const Lane&, std::optional<int> device)> give_way;
   };
   Memory(Core* core, Lanes* lanes, Hooks hooks);
@@ -38,52 +39,52 @@ class Memory {
     kLater,  // an arena is being made: `changed` follows
     kFull,   // the device's limit is reached, or it gave no arena
   };
-  // For one with this turn (Task::memory_turn). A lane on a device without host memory must have a
-  // worker.
+  // Allocates for a waiter with this turn (Task::memory_turn). A queue on a device without host
+  // memory must have a worker.
   Outcome Allocate(GlobalTransaction& transaction, Lane& lane, uint64_t size, uint64_t turn,
                    store::Allocation* allocation);
 
-  // In an arena that the lane has; false: there is no room in them.
+  // Allocates from the queue's arenas; false: they have no room.
   bool AllocateAtHand(TenantTransaction& transaction, Lane& lane, uint64_t size,
                       store::Allocation* allocation);
-  // Host memory of the lane that its device uses in place; false: none is left.
+  // Allocates host memory that the queue's device uses in place; false: none is left.
   bool AllocateZeroCopy(TenantTransaction& transaction, Lane& lane, uint64_t size,
                         store::Allocation* allocation);
-  // Counts memory of the lane's device that is not in arenas: a task's work memory, which its
-  // worker takes and gives back (ops/scratch_bytes.h). False: there is no room, empty arenas given
+  // Counts memory of the queue's device outside arenas: a task's work memory, which its worker
+  // allocates and frees (ops/scratch_bytes.h). False: no room, although empty arenas were given
   // back.
   bool TakeScratch(GlobalTransaction& transaction, Lane& lane, uint64_t bytes, uint64_t turn);
   void GiveBackScratch(TenantTransaction& transaction, const Lane& lane, uint64_t bytes);
-  // So much is not counted: a worker keeps it from task to task, in the part of the device that the
-  // limit leaves.
+  // Bytes of work memory that are not counted: a worker keeps them from task to task, in the part
+  // of the device that the limit leaves.
   uint64_t uncounted_scratch_bytes(int device) const;
-  // A block that any of these gave.
+  // Frees a block from any of these.
   static void Free(TenantTransaction& transaction, Lane& lane, const store::Allocation& allocation);
 
-  // Frees the blocks of buffers that died since, in each partition that the transaction has.
+  // Frees the blocks of buffers that died since the last call, in each partition that the
+  // transaction has.
   void Reclaim(TenantTransaction& transaction);
-  // Gives empty arenas back, all but `keep_bytes` of each lane.
+  // Gives back the queue's empty arenas, all but `keep_bytes`.
   void Trim(GlobalTransaction& transaction, Lane& lane, uint64_t keep_bytes);
 
-  // An arena for one block alone that is to be lent, counted as work memory of the lane's device
-  // until Adopt. Host memory; any thread.
+  // Makes an uncounted arena of host memory. Any thread.
   absl::StatusOr<std::shared_ptr<store::Arena>> MakeHostArena(uint64_t size);
   uint64_t NewArenaId() { return next_arena_++; }
+  // Adds an arena for one lent block. The arena was counted as work memory of the queue's device.
   void Adopt(GlobalTransaction& transaction, Lane& lane,
              const std::shared_ptr<store::Arena>& arena);
 
-  // An arena of an earlier daemon.
+  // Restores an arena of an earlier daemon.
   void Restore(GlobalTransaction& transaction, Lane& lane, std::shared_ptr<store::Arena> arena);
 
-  // An array found no room in a file, or could not be written to one, for this reason: told in the
-  // log, once until it works again.
+  // Logs why an array found no room in a file, or could not be written to one. Logs once until
+  // FileWorked.
   void FileFailed(GlobalTransaction& transaction, const absl::Status& why);
   void FileWorked(GlobalTransaction& transaction) { file_error_told_ = false; }
 
-  // Gives back the empty arenas of a device, but for those of other lanes where somebody came to
-  // wait before.
+  // Gives back the device's empty arenas, except those of other queues with a waiter before `turn`.
   void TrimAll(GlobalTransaction& transaction, const Lane& lane, uint64_t turn);
-  // Bytes of arenas or of work memory that the device's limit still allows; below 0 after a limit
+  // Bytes of arenas or of work memory that the device's limit still allows; below 0 after the limit
   // was lowered.
   int64_t room(TenantTransaction& transaction, int device) const;
 
@@ -97,18 +98,18 @@ class Memory {
   Outcome AddHostArena(GlobalTransaction& transaction, Lane& lane, uint64_t size);
   Outcome Lacking(GlobalTransaction& transaction, Lane& lane, const absl::Status& why);
   void RequestArena(GlobalTransaction& transaction, Lane& lane, uint64_t size);
-  // A file of `size` bytes; of `least` where the disk has no room for that.
+  // Requests a file of `size` bytes, or of `least` where the disk has no room for that.
   void RequestFile(GlobalTransaction& transaction, Lane& lane, uint64_t size, uint64_t least);
 
   Core* const core_;
   Lanes* const lanes_;
   const Hooks hooks_;
-  std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, those being made included
+  std::map<int, uint64_t> reserved_;  // device -> bytes of arenas, including those being made
   std::map<int, std::atomic<uint64_t>> scratch_;  // device -> bytes of tasks' work memory
   // For Reclaim. Empty between its calls.
   PerPartition<std::vector<store::Reclaimer::Entry>> reclaimed_;
   std::atomic<uint64_t> next_arena_{1};
-  SteadyTime next_file_;  // the disk was full: it is not asked for room again before this
+  SteadyTime next_file_;  // the disk was full: no request for a file before this
   bool file_error_told_ = false;
   SteadyTime next_file_log_;
 };

@@ -24,7 +24,7 @@ namespace stride::scheduler {
 namespace {
 
 constexpr size_t kMaxCodeBytes = 8 << 20;
-constexpr int kMaxGlobals = 256;  // as of a launch
+constexpr int kMaxGlobals = 256;  // as for a launch
 
 // The fields that lists leave out, and those that an answer leaves out when it is too large.
 const OmittedFields& OmittedInModuleLists() {
@@ -113,7 +113,7 @@ absl::Status CheckGlobals(const google::protobuf::RepeatedPtrField<std::string>&
   return absl::OkStatus();
 }
 
-// A compiler's refusal, at the field of the module that is to blame.
+// Attributes a compiler's refusal to the module's field that caused it.
 absl::Status AtModule(const absl::Status& refusal, const wire::Source& source) {
   if (!absl::IsInvalidArgument(refusal)) return refusal;
   if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY) {
@@ -151,7 +151,7 @@ v1::KernelInfo InfoOf(const wire::KernelDescription& kernel, const std::string& 
   return info;
 }
 
-// One for each variable, with sizes as the device found them.
+// Adds each variable, with its size on the device.
 void AddGlobals(const wire::ModuleDescription& described, const wire::ModuleLoaded& loaded,
                 const std::string& target, v1::Module* module) {
   for (const wire::GlobalDescription& global : described.globals()) {
@@ -352,7 +352,7 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
     load = lane.worker == worker && lane.loaded.insert(id).second;
   }
   if (load) {
-    // When this fails the worker is gone, and the wait below ends by that.
+    // A failure means that the worker is gone, which ends the wait below.
     worker
         ->LoadModule(compiled,
                      [this, lane = &lane, worker, id](absl::StatusOr<wire::ModuleLoaded> reply) {

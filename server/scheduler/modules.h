@@ -34,7 +34,7 @@ class Modules : public ModuleService {
   // Restores a module that an earlier daemon had.
   void Restore(TenantTransaction& transaction, uint64_t id, const recovery::ModuleRecord& record);
 
-  // The code of a name.
+  // The code of the module of this name.
   absl::StatusOr<wire::Source> Find(TenantTransaction& transaction, const TenantId& tenant,
                                     const std::string& name) const;
 
@@ -44,7 +44,7 @@ class Modules : public ModuleService {
     session::ControlCharge control;
     uint64_t record = 0;  // id in the journal
   };
-  // For the journal; empty where there is none.
+  // The module's record for the journal; empty without a journal.
   recovery::ModuleRecord RecordOf(const TenantId& tenant, const std::string& id,
                                   const v1::Module& module) const;
   using Key = std::pair<TenantId, std::string>;
@@ -56,7 +56,7 @@ class Modules : public ModuleService {
   absl::StatusOr<v1::Module> Build(const TenantId& tenant, const v1::CreateModuleRequest& request,
                                    const wire::Source& source, const std::string& id,
                                    SteadyTime deadline);
-  // What the worker says of a module: loads it, unless that was done or is under way.
+  // Loads the module unless it is loaded or being loaded. Returns the worker's description of it.
   absl::StatusOr<wire::ModuleLoaded> Attributes(Lane& lane,
                                                 const std::shared_ptr<broker::Worker>& worker,
                                                 const broker::CompiledModule& compiled,

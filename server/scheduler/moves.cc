@@ -1,4 +1,4 @@
-// Scheduler: bringing buffers to the device that needs them.
+// Scheduler: copies buffers to the device that needs them.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -24,14 +24,13 @@ namespace {
 // thread would cost more.
 constexpr int64_t kCopyAtOnceBytes = 64 << 10;
 constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
-// Below this a thread costs more than it brings.
+// Below this a thread costs more than it saves.
 constexpr size_t kBytesOfCopyThread = size_t{8} << 20;
 constexpr size_t kMaxCopyThreads = 8;
-// Between a worker's death, told by a failed send, and the broker's report of it.
+// Longest time from a failed send to a dead worker until the broker reports the death.
 constexpr absl::Duration kDeathNotice = absl::Seconds(5);
 
-// From one place of the host's memory to another. One thread copies 8-12 GB/s, less than the memory
-// gives.
+// Copies within host memory. One thread copies 8-12 GB/s, less than the memory's bandwidth.
 void CopyMemory(std::byte* to, std::string_view from) {
   const size_t num_threads =
       std::min<size_t>({from.size() / kBytesOfCopyThread, kMaxCopyThreads,
@@ -41,7 +40,7 @@ void CopyMemory(std::byte* to, std::string_view from) {
   for (size_t left = num_threads; left > 1; --left) {
     const size_t count = (from.size() - begin) / left;
     auto other = StartThread([=] { std::memcpy(to + begin, from.data() + begin, count); });
-    if (!other.ok()) break;  // this one does it
+    if (!other.ok()) break;  // the calling thread copies the rest
     others.push_back(*std::move(other));
     begin += count;
   }
@@ -71,7 +70,7 @@ void Scheduler::StartMove(GlobalTransaction& transaction, const std::shared_ptr<
   if (!StartPeerMove(transaction, lane, buffer, target, move)) core_->executor.Run(std::move(move));
 }
 
-// What is small and in memory that the daemon sees, as the target is.
+// The buffer's bytes, if they are few and the daemon maps both them and the target; else null.
 const void* Scheduler::BytesAtHand(const store::Buffer& buffer, const store::Allocation& to) {
   if (!to.mapped() || buffer.size > kCopyAtOnceBytes) return nullptr;
   if (buffer.inline_bytes != nullptr) return buffer.inline_bytes->data();
@@ -81,7 +80,7 @@ const void* Scheduler::BytesAtHand(const store::Buffer& buffer, const store::All
   return nullptr;
 }
 
-// From a device whose memory this one reads: one command, for which no thread waits.
+// Copies from a device whose memory this one reads: one command, for which no thread waits.
 bool Scheduler::StartPeerMove(TenantTransaction& transaction, Lane& to,
                               const std::shared_ptr<store::Buffer>& buffer,
                               const store::Allocation& target, std::function<void()> otherwise) {
@@ -121,7 +120,7 @@ bool Scheduler::StartPeerMove(TenantTransaction& transaction, Lane& to,
   return true;
 }
 
-// Has the lane's worker map an arena: its own device's, or one that it reads.
+// Maps an arena into the queue's worker: of its own device, or of a peer that it reads.
 absl::Status Scheduler::MapFor(Lane& lane, const std::shared_ptr<store::Arena>& arena, bool peer) {
   if (!lane.mapped.emplace(arena->id, false).second) return absl::OkStatus();
   const int fd = arena->fd.get();
@@ -135,8 +134,8 @@ absl::Status Scheduler::MapFor(Lane& lane, const std::shared_ptr<store::Arena>& 
 
 absl::Status Scheduler::RunMove(Lane& to, const store::Allocation& target,
                                 const std::shared_ptr<store::Buffer>& buffer) {
-  // The tasks that wait for this move are readers of the buffer: no writer can change its content
-  // or replicas meanwhile. When all of them are cancelled one can; the move is then stale.
+  // The tasks that wait for this move read the buffer, so no writer changes its content or
+  // replicas. Once all of them are cancelled a writer can, and the move is stale.
   std::shared_ptr<const std::string> inline_bytes;
   store::Allocation source;
   Lane* from = nullptr;
@@ -279,7 +278,7 @@ absl::Status Scheduler::CopyBlock(Lane* from, const store::Allocation& source,
     }
   }
   if (writer == nullptr) return status;
-  // Also after an error: what is under way must not arrive when the memory is another's.
+  // Finish also after an error: no copy in flight may arrive when the memory is another buffer's.
   absl::Status finished = writer->Finish();
   return status.ok() ? finished : status;
 }
@@ -294,8 +293,8 @@ void Scheduler::MoveDone(GlobalTransaction& transaction, int device,
   std::vector<std::shared_ptr<Task>> writers = std::move(it->second.writers);
   bool stale = it->second.stale;
   moves_.erase(it);
-  // When the task that it was for has been cancelled, one after it may have changed the buffer, and
-  // those that wait now want what that left.
+  // If the move's first task was cancelled, a later one may have changed the buffer. The waiters
+  // then need the new content.
   bool current = !stale && buffer->num_writes == num_writes && buffer->replicas.count(device) == 0;
   if (status.ok() && current) {
     buffer->AddReplica(device, target);
@@ -336,7 +335,7 @@ absl::StatusOr<std::shared_ptr<broker::Worker>> Scheduler::BlockingWorker(
     if (absl::Status status = AwaitWorker(transaction, lane, deadline); !status.ok()) return status;
     const std::shared_ptr<broker::Worker> worker = lane.worker;
     if (WorkerAtHand(lane, arena) != nullptr) return worker;
-    // It died; once that is known its successor is asked.
+    // The worker died; once that is observed its successor is asked.
     auto known = [&] { return lane.worker != worker || ending_; };
     transaction.Await(absl::Condition(&known), core_->Now() + kDeathNotice);
   }
@@ -347,9 +346,9 @@ absl::Status Scheduler::AwaitWorker(GlobalTransaction& transaction, Lane& lane,
                                     SteadyTime deadline) {
   while (lane.worker == nullptr) {
     uint64_t tries = lane.num_start_tries;
-    ++lane.num_awaiting;  // or the worker might be gone again before this thread has seen it
+    ++lane.num_awaiting;  // keeps the worker until this thread has seen it
     StartWorker(transaction, lane);
-    // No try that was put off is made once the engine ends.
+    // A postponed start is not tried again once the engine ends.
     auto changed = [&] {
       return lane.worker != nullptr || lane.num_start_tries != tries || ending_;
     };
@@ -370,7 +369,7 @@ absl::StatusOr<store::Allocation> Scheduler::BlockingAllocate(Lane& lane, uint64
                                                               SteadyTime deadline) {
   store::Allocation allocation;
   {
-    // As a rule there is room where the lane's other arrays are: nobody else is concerned.
+    // As a rule the queue's own arenas have room, and no other tenant is concerned.
     TenantTransaction transaction(*core_, lane.tenant);
     if (lane.memory_queue.empty() && memory_.AllocateAtHand(transaction, lane, size, &allocation)) {
       lane.last_used = core_->Now();
@@ -394,18 +393,18 @@ absl::Status Scheduler::AwaitMemory(GlobalTransaction& transaction, Lane& lane, 
   const uint64_t turn = ++last_memory_turn_;
   SteadyTime give_up = core_->Now() + core_->options.memory_patience;
   while (true) {
-    // One that dies while it makes an arena has a successor.
+    // A worker that dies while it makes an arena has a successor.
     if (needs_worker && (lane.worker == nullptr || lane.worker != asked)) {
       if (++num_workers > kMaxTransferTries) return LostWorker();
       if (absl::Status status = AwaitWorker(transaction, lane, deadline); !status.ok())
         return status;
       asked = lane.worker;
-      // Patience is for what others hold, not for a worker's start.
+      // The patience is for memory that others hold, not for a worker's start.
       give_up = core_->Now() + core_->options.memory_patience;
     }
     uint64_t seen = memory_changes_;
     Memory::Outcome outcome = take(turn);
-    // What others hold is let go when they end: worth a moment.
+    // Memory of running tasks is freed when they end, which is worth a short wait.
     bool wait =
         !ending_ && (outcome == Memory::Outcome::kLater || MayComeFree(transaction, lane.device));
     if (outcome != Memory::Outcome::kAllocated) {
@@ -419,7 +418,7 @@ absl::Status Scheduler::AwaitMemory(GlobalTransaction& transaction, Lane& lane, 
         return OutOfMemory(lane.description.id(), size, memory_.limit_bytes(lane.device));
       case Memory::Outcome::kLater: {
         auto changed = [&] { return memory_changes_ != seen || ending_; };
-        ++num_memory_waiters_;  // or nobody would tell
+        ++num_memory_waiters_;  // or no change would be notified
         transaction.Await(absl::Condition(&changed), give_up);
         --num_memory_waiters_;
       }

@@ -288,7 +288,7 @@ absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant,
   auto array = MakePooled<Array>();
   array->info = *std::move(info);
   array->buffer = MakePooled<store::Buffer>(tenant, declared, core_->reclaimer);
-  // Counted for as long as anybody holds the bytes.
+  // Counted until the last owner of the bytes releases them.
   struct Counted {
     std::string bytes;
     std::shared_ptr<const void> count;
@@ -533,8 +533,8 @@ absl::Status Operations::Begin(TenantTransaction& transaction, const TenantId& t
     }
     return status;
   }
-  // With its code at hand a launch is refused at once. Where it makes no array that could carry the
-  // error, the answer has to tell it; a job tells it itself.
+  // A launch whose code is available is refused at once. Without an output array for the error, the
+  // answer reports it; a job reports its own.
   bool told_by_nothing = resolved.targets.empty() && !task->of_job;
   if (told_by_nothing && task->state == TaskState::kDone && !task->result.ok()) return task->result;
   if (resolved.launched != nullptr) resolved.launched->push_back(task);

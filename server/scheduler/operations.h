@@ -76,6 +76,7 @@ class Operations : public OperationService {
 
   // --- OperationService ---
   std::unique_ptr<SubmitBatch> BeginSubmitBatch(const TenantId& tenant) override;
+  bool MayBatch(const v1::Operation& operation) const override;
   absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
                                                           const std::string& session,
                                                           const ops::OperationView& operation,

@@ -70,7 +70,7 @@ struct EngineOptions {
   // A tenant's relative share of device time; above 0. Called often, in transactions; must
   // not block. Empty: the tenants' quotas decide.
   std::function<double(const TenantId&)> tenant_weight;
-  // A lane that has work keeps a worker that others wait for at least this long.
+  // A device queue with work keeps its worker for at least this long when others wait for one.
   absl::Duration worker_turn = absl::Seconds(1);
   int max_starts = 4;  // workers that start at a time
   // Bounds on running workers, besides the memory of their devices. 0: not known.

@@ -6,7 +6,8 @@
 namespace stride::scheduler {
 namespace {
 
-// An estimate: up to this size a move's round to the worker takes longer than reading it from afar.
+// An estimate: up to this size, the round trip of a move through the worker takes longer than a
+// read from the peer.
 constexpr int64_t kMaxPeerReadBytes = 64 << 10;
 
 }  // namespace
@@ -27,8 +28,9 @@ const store::Allocation* Scheduler::BlockFor(const Task& task, const Use& use,
   return found == replicas.end() ? nullptr : &found->second;
 }
 
-// Host memory is mapped as a worker maps its own. A peer's mapping may fail, of which a launch
-// could not tell: a copy has to have come from it, which goes another way when it fails.
+// A worker maps host memory as it maps its own arenas. A peer's mapping may fail, and a launch
+// cannot report that. So a device reads a peer's arena in place only after a copy from it has
+// succeeded.
 bool Scheduler::ReadsInPlace(const Lane& lane, int place, const store::Allocation& block) const {
   if (lane.description.host_memory())
     return core_->IsDevice(place) && core_->Place(place).host_memory();
@@ -36,8 +38,8 @@ bool Scheduler::ReadsInPlace(const Lane& lane, int place, const store::Allocatio
   return mapped != lane.mapped.end() && mapped->second && IsPeer(place, lane.device);
 }
 
-// A task that is ready may have been made so for a worker that has died since: its successor has
-// mapped nothing.
+// A task may have been prepared for a worker that has died since. The next worker has mapped no
+// peer's arena yet.
 bool Scheduler::HasBlocks(const Task& task, const Lane& lane) const {
   return std::all_of(task.uses.begin(), task.uses.end(), [&](const Use& use) {
     return use.buffer == nullptr || BlockFor(task, use, lane) != nullptr;

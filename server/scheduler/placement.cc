@@ -7,7 +7,8 @@ int ChooseDevice(absl::Span<const Candidate> candidates) {
   double best_finish = 0;
   for (const Candidate& candidate : candidates) {
     if (!candidate.suitable) continue;
-    // The transfer runs on the copy engine while the queue drains: the later of both, then the run.
+    // The transfer runs on the copy engine while the queue drains, so the run begins after the
+    // later of both.
     double start = candidate.queued_seconds > candidate.transfer_seconds
                        ? candidate.queued_seconds
                        : candidate.transfer_seconds;

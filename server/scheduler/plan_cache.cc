@@ -21,7 +21,7 @@ std::shared_ptr<const Planned> PlanCache::Find(std::string_view key) const {
 }
 
 void PlanCache::Keep(std::string_view key, std::shared_ptr<const Planned> planned) {
-  // What is in use comes back at once.
+  // Plans in use are found again at their next operation.
   if (plans_.size() >= kMaxPlans) plans_.clear();
   plans_.emplace(key, std::move(planned));
 }

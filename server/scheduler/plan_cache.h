@@ -25,7 +25,7 @@ namespace stride::scheduler {
 
 struct Planned;
 
-// What a plan comes to where its arrays are spread over devices (sharded.cc): the same each time.
+// Further plans of an operation on sharded arrays (sharded.cc), which every call shares.
 struct SpreadPlans {
   // A reduction: how it is split, and its plans without the last step, by the input that they
   // store.
@@ -60,8 +60,8 @@ struct Planned {
   // By target. The tenant's transactions guard it and the next.
   mutable std::map<std::string, PlannedCode> codes;
   mutable SpreadPlans spread;
-  // What the recorder writes of it with every task, made at the first; empty where it makes that
-  // anew each time. Of these two any thread.
+  // The part of a task's journal record that depends on the plan, made at the first task; empty if
+  // it is too large to cache. Any thread may use both.
   mutable absl::once_flag record_made;
   mutable std::string record;
 };

@@ -1,4 +1,4 @@
-// Scheduler: what a placed task needs before it can be sent to its worker.
+// Scheduler: code, memory and inputs of a placed task, before the task is sent to its worker.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -17,13 +17,13 @@
 namespace stride::scheduler {
 namespace {
 
-// A device without memory, or a machine without the means to map more of it.
+// The error of a device without memory, or of a machine that lacks the resources to map more.
 absl::Status NoMemoryFor(const Lane& lane, uint64_t size, uint64_t scratch, uint64_t limit) {
   if (!lane.grow_lack.ok()) return lane.grow_lack;
   return OutOfMemory(lane.description.id(), size, limit, scratch);
 }
 
-// A compiler's refusal, at the field of the launch that is to blame.
+// Adds the field of the launch that is at fault to a compiler's error.
 absl::Status AtLaunch(const absl::Status& refusal, const v1::KernelLaunch& launch) {
   if (!absl::IsInvalidArgument(refusal)) return refusal;
   if (ReasonOf(refusal) == v1::ERROR_REASON_UNKNOWN_ENTRY) {
@@ -37,22 +37,22 @@ absl::Status AtLaunch(const absl::Status& refusal, const v1::KernelLaunch& launc
   return AtField(refusal, "kernel_launch.source", "does not compile");
 }
 
-// What a call brings or takes with it is used in place, over the device's bus, up to this size:
-// beyond it a copy is as fast (docs/measurements.md).
+// Inline values of a call up to this size are used in place, over the device's bus. For larger ones
+// a copy is as fast (docs/measurements.md).
 constexpr uint64_t kMaxInPlaceBytes = 256 << 10;
 
-// Whether it goes to each element about once: one that comes back to them wants them near.
+// Whether the task accesses each element about once. Repeated accesses are faster in device memory.
 bool ReadsOnce(const Task& task) {
   return task.plan().task.has_elementwise() || task.plan().task.has_reduce();
 }
 
-// Whether the task makes the buffer's whole content.
+// Whether the task overwrites the buffer's whole content.
 bool MakesWhole(const Task& task, const store::Buffer& buffer) {
   return std::any_of(task.uses.begin(), task.uses.end(),
                      [&](const Use& use) { return use.buffer.get() == &buffer && use.fresh; });
 }
 
-// Of all buffers that it uses, each once.
+// The total size of the buffers that the task uses, each counted once.
 uint64_t BytesOf(const Task& task) {
   uint64_t bytes = 0;
   for (auto use = task.uses.begin(); use != task.uses.end(); ++use) {
@@ -79,12 +79,11 @@ void Scheduler::Prepare(TenantTransaction& transaction, const std::shared_ptr<Ta
   }
   if (!HaveWorker(transaction, lane) || !HaveMemory(transaction, task)) return;
   task->queued_ready = true;
-  // What is ready depends on nothing else that is: its own kind may be overtaken by what matters
-  // more.
+  // Ready tasks are independent of each other, so the queue is ordered by priority.
   auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
   auto place = std::upper_bound(lane.ready.begin(), lane.ready.end(), task, less);
   if (place == lane.ready.end()) {
-    lane.ready.push_back(task);  // insert would put the only one in front, and take memory for it
+    lane.ready.push_back(task);  // insert into an empty deque would allocate at its front
   } else {
     lane.ready.insert(place, task);
   }
@@ -152,7 +151,7 @@ bool Scheduler::HaveCode(TenantTransaction& transaction, const std::shared_ptr<T
   return false;
 }
 
-// The loops on which an operation can run before its code is compiled; null: it waits for its code,
+// The loops on which an operation can run before its code is compiled. Null: it waits for its code,
 // or its code was compiled with the product.
 std::shared_ptr<const broker::CompiledModule> Scheduler::BlockLoopsFor(const Task& task,
                                                                        const std::string& target) {
@@ -181,7 +180,7 @@ bool Scheduler::HasPlainReduction(const FirstTier& tier, const std::string& targ
          core_->broker->compiler().IsPrecompiled(target, *tier.plain_reduce);
 }
 
-// Whether all that it needs is there.
+// False: the plain reduction that the task needs is not compiled.
 bool Scheduler::RunByBlocks(Task& task, std::shared_ptr<const broker::CompiledModule> loops,
                             const std::string& target, PlannedCode& code) {
   const std::optional<wire::Code>& plain = code.first_tier->plain_reduce;
@@ -213,7 +212,8 @@ void Scheduler::NoteRunByBlocks(Task& task, std::shared_ptr<const broker::Compil
           PlannedCode& known = planned->codes[target];
           if (module.ok()) {
             known = {.module = *std::move(module), .first_tier = std::move(known.first_tier)};
-          } else if (absl::IsUnavailable(module.status())) {  // much is to be compiled: later
+          } else if (absl::IsUnavailable(
+                         module.status())) {  // too many compilations are pending: try later
             known.ran_by_blocks = kLaunchElements;
             known.requested = false;
           }
@@ -241,8 +241,8 @@ bool Scheduler::HaveArguments(TenantTransaction& transaction, const std::shared_
     EndUnrun(transaction, task, status);
     return false;
   }
-  // Until now every array argument counted as written. Those behind pointers to const are not: a
-  // fault must not spoil them.
+  // Until now every array argument counted as written. Arguments that are pointers to const are
+  // only read: a fault must not spoil their arrays.
   std::vector<bool> written(arguments->inputs.size(), false);
   for (int index : ops::WrittenOperands(launch, *kernel)) written[index] = true;
   for (size_t i = 0; i < arguments->inputs.size(); ++i) task->uses[i].write = written[i];
@@ -255,8 +255,8 @@ bool Scheduler::HaveArguments(TenantTransaction& transaction, const std::shared_
   return true;
 }
 
-// All the memory that the task lacks, or none: two that each have a part of theirs would wait for
-// each other.
+// Takes all the memory that the task lacks, or none. Two tasks that each held a part of theirs
+// would wait for each other.
 bool Scheduler::HaveMemory(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   Lane& lane = *task->lane;
   Buffers lacking;
@@ -290,8 +290,8 @@ void Scheduler::PrepareWithAll(TenantTransaction& transaction, const std::shared
   });
 }
 
-// Nearly all that small operations need is there: blocks in the lane's arenas, and inputs that were
-// sent along. Where something is not, nothing has happened.
+// The common case of small operations: the device queue's arenas have free blocks, and inputs are
+// inline. False: something is missing, and the state is unchanged.
 bool Scheduler::TakeMemoryAtHand(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                                  const Buffers& lacking) {
   Lane& lane = *task->lane;
@@ -346,15 +346,15 @@ bool Scheduler::TakeMemory(GlobalTransaction& transaction, const std::shared_ptr
     return false;
   }
   LetGo(transaction,
-        *task);  // it had all and lost some: who waits holds nothing, or others wait for it
+        *task);  // a task that waits pins nothing, since others would wait for it
   if (!lane.memory_queue.empty() && lane.memory_queue.front() != task) {
     EnterMemoryQueue(transaction, task);
     if (lane.memory_queue.front() == task)
-      MemoryChanged(transaction);  // it matters more than the others
+      MemoryChanged(transaction);  // its priority is the highest
     return false;
   }
   uint64_t turn = task->waits_memory ? task->memory_turn : UINT64_MAX;
-  Hold(transaction, *task);  // what it has must not make room for what it lacks
+  Hold(transaction, *task);  // its own buffers must not be evicted for it
   absl::InlinedVector<store::Allocation, 2> blocks(lacking.size());
   Memory::Outcome outcome = scratch == 0 ? Memory::Outcome::kAllocated
                                          : AllocateScratch(transaction, lane, scratch, turn);
@@ -392,7 +392,7 @@ uint64_t Scheduler::CountedScratch(const Task& task) const {
   return bytes > memory_.uncounted_scratch_bytes(task.lane->device) ? bytes : 0;
 }
 
-// Waits for inputs that are on their way for others too.
+// Waits for inputs whose copy to this device is already in flight for another task.
 void Scheduler::HaveInputs(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || use.fresh) continue;
@@ -433,7 +433,7 @@ void Scheduler::LetGo(TenantTransaction& transaction, store::Buffer& buffer) {
   MemoryChanged(transaction);
 }
 
-// Whether anything under way will give memory back, or let it be taken, without a client's doing.
+// Whether copies, arena growth or tasks in flight may release memory, without a call of a client.
 bool Scheduler::MayComeFree(GlobalTransaction& transaction, int device) const {
   bool may = !moves_.empty();
   lanes_.ForEach(transaction, [&](const Lane& lane) {
@@ -470,8 +470,8 @@ void Scheduler::MemoryChanged(TenantTransaction& transaction) {
   });
 }
 
-// Who has waited longest comes first, and what is free goes to others only when it does not do for
-// him.
+// The task that has waited longest is tried first. Others get free memory only if it is too little
+// for that task.
 void Scheduler::RetryMemory(GlobalTransaction& transaction) {
   retry_memory_soon_ = false;
   if (num_memory_waiters_ == 0) return;

@@ -6,19 +6,19 @@
 
 namespace stride::scheduler {
 
-// The charge of a CPU device's worker process: the processor time of all its threads, at any time
-// of its life, and no less than its tasks ran. The worker's own report is not used: the kernel's
-// clock of the process is. For one worker; guarded as its lane is.
+// The charge of a CPU device's worker process: the processor time of all its threads, and no less
+// than the run time of its tasks. The source is the kernel's clock of the process, since a worker
+// could misreport its own. For one worker. The transactions that guard its device queue guard it.
 class ProcessorTime {
  public:
-  // Another worker: no tenant is charged for the time that it used until now, at its start.
+  // Begins with another worker. No tenant is charged for the time of its start, until now.
   void Begin(pid_t worker);
-  // Adds run time that tasks have reported. Returns the seconds to charge that were not before.
-  // Two system calls read the kernel's clock: after tasks, at most once in kReadInterval. A call
-  // with 0 seconds always reads it.
+  // Adds run time that tasks have reported. Returns the seconds that were not charged yet. Two
+  // system calls read the kernel's clock: after tasks, at most once in kReadInterval. A call with 0
+  // seconds always reads it.
   double Take(double run_seconds);
 
-  // All threads' of a process that was not reaped; negative: it is not known.
+  // Seconds of all threads of a process that is not reaped yet; negative: not known.
   static double Of(pid_t process);
 
  private:

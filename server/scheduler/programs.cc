@@ -20,10 +20,10 @@
 namespace stride::scheduler {
 namespace {
 
-// Of one tenant.
+// Programs of one tenant.
 constexpr int64_t kMaxPrograms = 1000;
 constexpr size_t kMaxProgramBytes = 1 << 20;
-// Of one program. A client that goes through more shapes plans anew now and then.
+// Plans of one program. A client with more shapes than this plans again now and then.
 constexpr size_t kMaxPlans = 32;
 
 // The fields that lists leave out. A program is small enough for any other answer.
@@ -48,7 +48,7 @@ absl::Status Unknown(std::string_view type, const std::string& name) {
   return NotFound(v1::ERROR_REASON_PROGRAM_NOT_FOUND, type, name);
 }
 
-// What a plan depends on.
+// The key of a plan: the layouts of its inputs.
 std::string KindOf(const std::vector<ArrayInfo>& inputs) {
   return absl::StrJoin(inputs, ";", [](std::string* out, const ArrayInfo& input) {
     absl::StrAppend(out, static_cast<int>(input.dtype), ":", absl::StrJoin(input.shape, ","), ":",
@@ -70,7 +70,7 @@ bool DeclaresInputs(const v1::Program& program) {
   return program.inputs_size() == 0 || program.inputs(0).has_spec();
 }
 
-// What a call with the declared inputs returns.
+// Describes the results of a call with the declared inputs.
 void Describe(const Programs::Ready& ready, v1::CreateProgramResponse* response) {
   for (const ArrayInfo& output : ready.plan->outputs) {
     v1::ArraySpec* spec = response->add_results();
@@ -288,7 +288,8 @@ void Programs::Keep(TenantTransaction& transaction, const TenantId& tenant, cons
   if (!parsed.ok()) return;
   auto& programs = programs_.Of(transaction, tenant);
   auto it = programs.find({tenant, parsed->id});
-  if (it == programs.end() || it->second.whole != draft.program) return;  // deleted meanwhile
+  if (it == programs.end() || it->second.whole != draft.program)
+    return;  // deleted or replaced since
   std::map<std::string, Ready>& plans = it->second.plans;
   const int64_t cost = PlanCostOf(*it->second.whole);
   if (plans.size() >= kMaxPlans) {

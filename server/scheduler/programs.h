@@ -68,18 +68,18 @@ class Programs : public ProgramService, public session::Catalogue::Observer {
     // The bodies of each of the plan's steps; mostly none.
     std::shared_ptr<const std::vector<std::vector<Ready>>> bodies;
   };
-  // What planning needs, so that it can be done without a transaction.
+  // The inputs of planning, copied so that it needs no transaction.
   struct Draft {
     std::shared_ptr<const v1::Program> program;
     std::vector<ArrayInfo> inputs;
     std::map<std::string, std::shared_ptr<const ops::ClientFunction>> functions;
-    std::map<std::string, wire::Source> modules;  // of its kernels
+    std::map<std::string, wire::Source> modules;  // code of its kernels
   };
   // Sets `draft` when there is no plan yet.
   absl::StatusOr<Ready> Find(TenantTransaction& transaction, const TenantId& tenant,
                              const std::string& name, const std::vector<ArrayInfo>& inputs,
                              Draft* draft);
-  // Takes long. The caller has no transaction.
+  // Plans the program, which may take long. The caller has no transaction.
   absl::StatusOr<Ready> MakePlan(const Draft& draft);
   // Keeps the plan for later calls.
   void Keep(TenantTransaction& transaction, const TenantId& tenant, const std::string& name,

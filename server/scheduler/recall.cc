@@ -1,4 +1,4 @@
-// Scheduler: taking tasks back out of their worker's queue, and noticing when they begin instead.
+// Scheduler: cancels tasks in their worker's queue, and observes whether they begin first.
 #include <algorithm>
 #include <utility>
 
@@ -13,15 +13,15 @@ namespace {
 
 using wire::AtOrBefore;
 
-// The first task in flight begins within microseconds, or when the worker has loaded its module.
+// The first task in flight begins within microseconds, or after the worker has loaded its module.
 constexpr absl::Duration kStartPoll = absl::Milliseconds(2);
 
 bool Contains(const std::vector<std::shared_ptr<Task>>& tasks, const std::shared_ptr<Task>& task) {
   return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
 }
 
-// The task and those in flight behind it that use what it, or one of them, was to write: they would
-// run on garbage.
+// The task and the later tasks in flight that depend on its outputs, directly or not. They would
+// read garbage without it.
 std::vector<std::shared_ptr<Task>> WithDependents(const std::shared_ptr<Task>& task,
                                                   const Lane::InFlightQueue& in_flight) {
   std::vector<std::shared_ptr<Task>> tasks = {task};
@@ -37,8 +37,8 @@ std::vector<std::shared_ptr<Task>> WithDependents(const std::shared_ptr<Task>& t
   return tasks;
 }
 
-// The tasks' launches end in their turn, for nobody. Returns the tasks in the order of the queue;
-// `visit` sees each launch before.
+// Detaches the tasks from their launches, whose results are then ignored. Returns the tasks in the
+// order of the queue. Calls `visit` with each launch before.
 template <typename Visit>
 std::vector<std::shared_ptr<Task>> TakeOut(const std::vector<std::shared_ptr<Task>>& tasks,
                                            Lane::InFlightQueue& in_flight, Visit visit) {
@@ -68,9 +68,8 @@ bool LosesWrites(const Task& task, const absl::Status& status) {
 
 }  // namespace
 
-// Ends a task that never ran. Arrays that it was to write in place stay as they were; but tasks
-// accepted after it, which relied on its result there, carry its error, and so do these arrays
-// for its session.
+// Ends a task that never ran. Arrays that it was to write in place keep their content. Tasks
+// accepted after it that read its result carry its error, and so do these arrays for its session.
 void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                          absl::Status status) {
   if (LosesWrites(*task, status)) {
@@ -87,9 +86,9 @@ void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<T
   Complete(transaction, task, std::move(status));
 }
 
-// Asks the worker to take a task out of its queue, with those behind it that need its results: in
-// one command, since between two of them the worker might begin one of those. The task ends with
-// `status` if it had not begun. Tasks that come to need it meanwhile are held back here.
+// Asks the worker to remove a task and its dependents from its queue. It is one command, since the
+// worker might begin a dependent between two. The task ends with `status` if it had not begun.
+// Until the answer, new dependents are not dispatched.
 void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                        absl::Status status) {
   if (task->recall.ok()) task->recall = std::move(status);
@@ -100,7 +99,7 @@ void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Tas
   for (const Lane::InFlight& entry : lane.in_flight) {
     if (Contains(tasks, entry.task)) sequences.push_back(entry.sequence);
   }
-  // A part of it has ended, so it has begun.
+  // One of its launches has ended, so the task has begun.
   bool whole = !sequences.empty() && sequences.front() == task->first_sequence;
   if (!whole) {
     RecallRefused(transaction, {task});
@@ -108,9 +107,9 @@ void Scheduler::Recall(TenantTransaction& transaction, const std::shared_ptr<Tas
   }
   for (const auto& member : tasks) ++member->num_recalls;
   core_->recorder->Changed(transaction, *task);
-  core_->recorder->Commit(transaction);  // a successor must know that it was cancelled
+  core_->recorder->Commit(transaction);  // the next daemon must know that it was cancelled
   lane.recalls[sequences.front()] = std::move(tasks);
-  // A worker that is gone answers nothing; its death is told apart and honours the recall.
+  // A dead worker sends no answer. The handling of its death honours the recall.
   if (lane.worker != nullptr) lane.worker->Cancel(sequences).IgnoreError();
 }
 
@@ -136,8 +135,8 @@ void Scheduler::RecallGranted(TenantTransaction& transaction, Lane& lane,
   EndRecalled(transaction, lane, out);
 }
 
-// Ends tasks that are no longer in flight: the first for its own reason, and the others of an error
-// that they have from it by now.
+// Ends tasks that are no longer in flight: the first with its own status, its dependents with the
+// error that they inherited from it.
 void Scheduler::EndRecalled(TenantTransaction& transaction, Lane& lane,
                             const std::vector<std::shared_ptr<Task>>& tasks) {
   for (const auto& task : tasks) {
@@ -154,7 +153,7 @@ void Scheduler::RecallRefused(TenantTransaction& transaction,
   const std::shared_ptr<Task>& first = tasks.front();
   first->recall_refused = true;
   if (first->lane != nullptr && GiveUp(transaction, *first->lane, tasks)) return;
-  // Those that were held back may follow now.
+  // Dependents that waited for the answer may be dispatched now.
   for (const auto& task : tasks) {
     const TaskList dependents = task->dependents;
     for (const auto& dependent : dependents) Evaluate(transaction, dependent);
@@ -162,8 +161,8 @@ void Scheduler::RecallRefused(TenantTransaction& transaction,
   if (first->lane != nullptr) BeginGrace(*first->lane);
 }
 
-// Of a task behind others, whose worker's command loop stands still: what would be done if it had
-// refused. A late answer finds nobody who asked.
+// Called when a worker has not answered within the grace: its command loop is blocked. Treats the
+// recall of a task that waits after others as refused. A late answer is ignored.
 void Scheduler::RecallUnanswered(TenantTransaction& transaction,
                                  const std::shared_ptr<Task>& task) {
   if (task->state != TaskState::kDispatched || task->recall_refused) return;
@@ -177,9 +176,9 @@ void Scheduler::RecallUnanswered(TenantTransaction& transaction,
   }
 }
 
-// A stream takes nothing back, but what waits there behind others need not be waited for when it
-// writes only arrays that its own task makes: it runs in its turn, for nobody, in memory that is
-// held until then. False: the tasks may be running, or change arrays that others see.
+// A CUDA stream cannot remove a launch. A queued task that writes only its own new arrays can be
+// abandoned: it still runs, in pinned memory, and its results are ignored. False: the tasks may be
+// running, or change arrays that others see.
 bool Scheduler::GiveUp(TenantTransaction& transaction, Lane& lane,
                        const std::vector<std::shared_ptr<Task>>& tasks) {
   if (lane.in_flight.empty() || lane.in_flight.front().task == tasks.front()) return false;
@@ -202,9 +201,9 @@ bool Scheduler::GiveUp(TenantTransaction& transaction, Lane& lane,
   return true;
 }
 
-// Looks on the status page whether the first task in flight has begun, for those who want to know.
-// Everything before it has been reported, so it runs as soon as the worker, or on a GPU the stream,
-// has taken it up.
+// Reads on the status page whether the first task in flight has begun, and notifies its observer.
+// Everything before it has been reported, so it begins as soon as the worker, or on a GPU the
+// stream, reaches it.
 void Scheduler::NoteStart(TenantTransaction& transaction, Lane& lane) {
   BeginGrace(lane);
   if (lane.worker == nullptr || lane.in_flight.empty()) return;

@@ -7,21 +7,21 @@
 #include "server/recovery/records.pb.h"
 #include "server/store/array_info.h"
 
-// Small values to and from journal records.
+// Conversion of small values to and from journal records.
 namespace stride::scheduler {
 
-// Times that are waited for: nanoseconds of the steady clock, which goes on while no daemon lives.
+// Deadlines and intervals: nanoseconds of the steady clock, which advances also while no daemon
+// runs.
 inline int64_t ToRecord(SteadyTime time) {
   if (time == SteadyTime() || time == SteadyTime::InfiniteFuture()) return 0;
   return absl::ToInt64Nanoseconds(time.since_boot());
 }
-// Times that people read, and all that outlive a reboot: nanoseconds since 1970.
+// Dates, and all times that outlive a reboot: nanoseconds since 1970.
 inline int64_t DateToRecord(SteadyTime time) {
   if (time == SteadyTime() || time == SteadyTime::InfiniteFuture()) return 0;
   return absl::ToUnixNanos(DateOf(time));
 }
-// Either of them: no machine runs for 31 years, and no date is before 2001. `none` is what 0 stands
-// for.
+// Reads both kinds: no machine runs for 31 years, and no date is before 2001. Returns `none` for 0.
 inline SteadyTime TimeFrom(int64_t nanos, SteadyTime none) {
   constexpr int64_t kFirstDate = 1'000'000'000'000'000'000;
   if (nanos == 0) return none;
@@ -33,7 +33,7 @@ inline SteadyTime TimeFrom(int64_t nanos, SteadyTime none) {
 inline constexpr uint32_t kUseRead = 1, kUseWrite = 2, kUseFresh = 4;
 
 void ToRecord(const ArrayInfo& info, recovery::ArrayInfoRecord* out);
-// DATA_LOSS when it describes no array.
+// DATA_LOSS if the record describes no valid array.
 absl::StatusOr<ArrayInfo> InfoFrom(const recovery::ArrayInfoRecord& record);
 
 absl::Status StatusFrom(const google::rpc::Status& status);

@@ -26,7 +26,7 @@ uint32_t FlagsOf(const Use& use) {
   return (use.read ? kUseRead : 0) | (use.write ? kUseWrite : 0) | (use.fresh ? kUseFresh : 0);
 }
 
-// Straight into the journal's memory. `begin`: fields that are serialized already.
+// Serializes the record into the journal's memory. `begin`: fields that are serialized already.
 void Put(recovery::Journal& journal, uint64_t key, const google::protobuf::MessageLite& record,
          std::string_view begin = {}) {
   const size_t size = begin.size() + record.ByteSizeLong();
@@ -36,11 +36,11 @@ void Put(recovery::Journal& journal, uint64_t key, const google::protobuf::Messa
   record.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(room));
 }
 
-// A task's record has its plan's part in it, which is the same for all tasks of a plan. Larger ones
-// are not kept beside their plan: the code of kernels.
+// A task's record contains a part that all tasks of its plan share. The plan caches this part up to
+// this size in bytes; with the code of kernels it is larger.
 constexpr size_t kMostKeptOfPlan = 4096;
 
-// Calls `use` with the record while it has the plan's part, of which the larger is lent.
+// Calls `use` while the record contains the plan's part. Task and code are lent, not copied.
 template <typename Use>
 void WithPlan(const ops::Plan& plan, recovery::TaskRecord& record, Use use) {
   record.set_num_outputs(static_cast<uint32_t>(plan.outputs.size()));
@@ -68,7 +68,7 @@ const std::string& RecordOf(const Planned& planned) {
 
 }  // namespace
 
-// Records that are made for every operation, kept so that their memory is.
+// Records that every operation fills, reused to avoid allocations.
 struct Recorder::Scratch {
   recovery::ArrayRecord array;
   recovery::BufferRecord buffer;
@@ -113,7 +113,7 @@ void Recorder::Trim(TenantTransaction& transaction, int partition) {
   if (on()) parts_.At(transaction, partition).journal->Trim();
 }
 
-// Rather none than some that are believed though one has stopped.
+// Abandons all journals when one fails: recovery must not trust the others without it.
 void Recorder::Broken(const absl::Status& status) {
   if (!on_.exchange(false)) return;
   journals_->LetGo();
@@ -135,7 +135,7 @@ void Recorder::WriteChanges(TenantTransaction& transaction) {
   ForEachBit(std::exchange(touched_, 0) | core_->reclaimer->used_stripes(),
              [&](int partition) { WriteChanges(transaction, partition); });
   if (!on()) return;
-  if (std::exchange(disk_read_, false)) {  // and all of it is in the stripes' journals
+  if (std::exchange(disk_read_, false)) {  // and all of it is in the partitions' journals
     journals_->common().Erase(Key(Kind::kReadingDisk, 0));
     WriteCommon(*global);
   }
@@ -172,13 +172,15 @@ void Recorder::WriteChanges(TenantTransaction& transaction, int partition) {
   if (absl::Status status = part.journal->Commit(); !status.ok()) Broken(status);
 }
 
-// Wherever they changed or died. Where nobody asks any more, what has changed goes.
+// Writes buffers that changed, and erases the records of dead ones. Without journals it only drops
+// the lists.
 void Recorder::WriteBuffers(int partition, Part& part) {
   store::Reclaimer& reclaimer = *core_->reclaimer;
   if (reclaimer.any_changed(partition)) {
     for (auto& buffer : reclaimer.TakeChanged(partition)) {
       buffer->changed = false;
-      bool unused = buffer.use_count() == 1;  // its end follows, and is told below
+      bool unused =
+          buffer.use_count() == 1;  // the list has the last reference: the record is erased below
       if (!unused && on()) Write(*buffer, part);
     }
   }
@@ -235,7 +237,7 @@ void Recorder::RecordBuffer(TenantTransaction& transaction,
   buffer->record = NewId();
   buffer->changed = true;
   core_->reclaimer->AddChanged(buffer);
-  // What makes its content is now needed too.
+  // The task that computes its content has to be recovered too.
   auto writer = std::static_pointer_cast<Task>(buffer->writer);
   if (writer != nullptr && !writer->host_access) RecordTask(transaction, writer);
 }
@@ -246,7 +248,8 @@ void Recorder::RecordTask(TenantTransaction& transaction, const std::shared_ptr<
   task->record_changed = true;
   Part& part = PartOf(transaction, task->tenant);
   part.tasks.push_back(task);
-  if (task->replay != nullptr && task->replay->record == 0) {  // once: its tasks name it
+  if (task->replay != nullptr &&
+      task->replay->record == 0) {  // once: the records of its tasks refer to it
     Adopt(transaction, task->tenant, *task->replay, NewId());
     part.replays.push_back(task->replay);
   }
@@ -323,7 +326,7 @@ void Recorder::Write(store::Buffer& buffer, Part& part) {
   record.set_loading(buffer.loading);
   record.set_incoming(buffer.incoming);
   Put(journal, Key(Kind::kBuffer, buffer.record), record);
-  // The bytes themselves once, and only while they are nowhere else.
+  // The bytes are written once, and only while no replica has them.
   uint64_t key = Key(Kind::kInlineBytes, buffer.record);
   bool needed = buffer.inline_bytes != nullptr && buffer.replicas.empty();
   if (!needed) {
@@ -341,14 +344,14 @@ void Recorder::Write(Task& task, Part& part) {
     journal.Erase(body);
     journal.Erase(dispatch);
     if (task.of_job) WriteResult(task, part);
-    task.recorded = false;  // whatever is still noted of it, the books are closed
+    task.recorded = false;  // later changes write no record
     return;
   }
   if (!journal.Has(body)) {
-    WriteBody(task, part);  // and its dispatch, if it has come to that
+    WriteBody(task, part);  // with its dispatch, if the task was dispatched
     return;
   }
-  // Also of one that was taken back: what its body says of a dispatch counts no more.
+  // A task that was taken back gets an empty record, which overrides the dispatch in its body.
   recovery::DispatchRecord& record = part.scratch->dispatch;
   record.Clear();
   if (task.state == TaskState::kDispatched) FillDispatch(task, &record);
@@ -454,7 +457,7 @@ void Recorder::Removed(GlobalTransaction& transaction, const store::Arena& arena
 uint64_t Recorder::StoreWorker(broker::Worker& worker) {
   if (!on()) return 0;
   uint64_t record = NewId();
-  // Without them a successor judges what the worker had as if nothing were known of it.
+  // Without them the next daemon treats the progress of the worker as unknown.
   if (worker.status_page() >= 0)
     keeper_->Store(recovery::StatusPageName(record), worker.status_page()).IgnoreError();
   if (worker.process() >= 0)

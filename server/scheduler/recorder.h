@@ -34,34 +34,36 @@ struct Task;
 struct Replay;
 class DeadRecords;
 
-// Writes the books. Whoever changes something that must outlive the daemon says so here; what was
-// changed of a partition's tenants in one transaction becomes one batch of their journal: at the
-// transaction's end, before any callback or answer leaves, and before anything is done that cannot
-// be undone: a packet to a worker, another use of a block of memory. So a daemon that starts in
-// this one's place finds what the world was told, and nothing that never was.
+// Writes the journals. Code that changes state which must outlive the daemon calls the recorder.
+// The changes of one transaction become one batch of the partition's journal at its end. The batch
+// is written before any callback, answer or packet to a worker is sent, and before a block of
+// memory is reused. So the next daemon finds every state that a client or worker has observed, and
+// no other.
 //
-// What is recorded: sessions, arrays, arenas, workers, jobs, modules; the buffers and unfinished
-// tasks on which an array in the catalogue depends. The rest belongs to calls, which end with the
-// daemon.
+// The journals contain sessions, arrays, arenas, workers, jobs, modules, functions and programs.
+// They contain the buffers and unfinished tasks on which an array in the catalogue depends. All
+// other state belongs to calls, which end with the daemon.
 //
-// Without journals (nothing keeps them) every method returns at once. State of
-// a tenant goes to the journal of its partition, and nothing there depends on another journal. A
-// global transaction is a batch in each, one after the other. A function without a transaction is
-// for any thread.
+// Without an FdStore there are no journals, and every method returns at once. State of a tenant
+// goes to the journal of its partition, which depends on no other journal. A global transaction
+// becomes a batch in each, one after the other. Any thread may call a function that takes no
+// transaction.
 class Recorder : public session::Catalogue::Observer {
  public:
   explicit Recorder(Core* core);
   ~Recorder() override;
 
-  // Before anything else. `keeper` must outlive the recorder. Ids go on above `last_id`.
+  // Called before any other method. `keeper`, the FdStore, must outlive the recorder. New ids begin
+  // above `last_id`.
   void Start(keeper::Keeper* keeper, std::unique_ptr<recovery::Journals> journals,
              uint64_t last_id);
-  // Nothing that happens from here on is meant to be found by a successor.
+  // Ends recording: the next daemon finds no later change.
   void Stop(GlobalTransaction& transaction);
   bool on() const { return on_.load(std::memory_order_relaxed); }  // any thread
-  // A daemon survived the recovery from them.
+  // This daemon survived the recovery from the journals.
   void Recovered(GlobalTransaction& transaction);
-  // Until the second, a successor is to read the disk anew, whatever else the journals have.
+  // If the daemon ends between ReadingDisk and the commit of DiskRead, the next one reads the disk
+  // again and ignores the journals.
   void ReadingDisk(GlobalTransaction& transaction);
   void DiskRead(GlobalTransaction& transaction) { disk_read_ = true; }
 
@@ -69,38 +71,38 @@ class Recorder : public session::Catalogue::Observer {
     if (started_) WriteChanges(transaction);
   }
 
-  // Gives back memory that the partition's journal needs no more.
+  // Releases memory that the partition's journal no longer needs.
   void Trim(TenantTransaction& transaction, int partition);
 
-  // --- the catalogue's; of sessions with all ---
+  // --- for the catalogue ---
   void Added(GlobalTransaction& transaction, session::Session& session) override;
   void Removed(GlobalTransaction& transaction, session::Session& session) override;
   void Added(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array) override;
   void Removed(TenantTransaction& transaction, session::Array& array) override;
 
-  // Something of it is not as it was when it was added.
+  // The array differs from its record.
   void Changed(TenantTransaction& transaction, const std::shared_ptr<session::Array>& array);
 
-  // The task is about to enter its buffers' order: decides whether it is recorded.
+  // The task is about to enter its buffers' order. Records it if it writes a recorded buffer.
   void Accepted(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
-  // It was sent, taken back, or has ended.
+  // The task was sent, was taken back, or has ended.
   void Changed(TenantTransaction& transaction, Task& task);
 
-  // A task that an earlier daemon had sent waits again.
+  // Records that a task which an earlier daemon had sent is no longer dispatched.
   void TakenBack(GlobalTransaction& transaction, const Task& task);
 
-  // Has the keeper take an arena; any thread. It may be used once this is OK.
+  // Stores an arena in the FdStore. The arena may be used only after OK.
   absl::Status StoreArena(const store::Arena& arena);
   void Added(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane);
   void Removed(GlobalTransaction& transaction, const store::Arena& arena, const Lane& lane);
 
-  // Has the keeper take what tells of a worker after our death: its status page and its process.
-  // Any thread. The id of its record; 0 without a journal.
+  // Stores a worker's status page and process in the FdStore, for the next daemon. Returns the id
+  // of its record; 0 without a journal.
   uint64_t StoreWorker(broker::Worker& worker);
   void WorkerAdopted(GlobalTransaction& transaction, uint64_t record, const Lane& lane);
   void WorkerGone(GlobalTransaction& transaction, const TenantId& tenant, uint64_t record);
 
-  // Jobs and modules, which know when they change.
+  // For resources that report their changes themselves, such as jobs and modules.
   uint64_t NewId() { return ++last_id_; }  // any thread
   void Set(TenantTransaction& transaction, const TenantId& tenant, recovery::Kind kind, uint64_t id,
            const google::protobuf::MessageLite& record);
@@ -108,7 +110,7 @@ class Recorder : public session::Catalogue::Observer {
              uint64_t id);
   // Erases a record whose tenant is no longer known.
   void EraseWherever(GlobalTransaction& transaction, recovery::Kind kind, uint64_t id);
-  // One that an earlier daemon recorded: its record goes with it.
+  // Ties the record to the replay: when the replay ends, its record is erased.
   void Adopt(TenantTransaction& transaction, const TenantId& tenant, Replay& replay,
              uint64_t record);
 
@@ -118,7 +120,7 @@ class Recorder : public session::Catalogue::Observer {
   struct Scratch;
   struct alignas(64) Part {
     recovery::Journal* journal = nullptr;
-    // What the transaction has changed so far.
+    // Changes of the transaction so far.
     std::vector<std::shared_ptr<session::Array>> arrays;
     std::vector<std::shared_ptr<Task>> tasks;
     std::vector<std::shared_ptr<Replay>> replays;  // new
@@ -147,8 +149,8 @@ class Recorder : public session::Catalogue::Observer {
   std::atomic<uint64_t> last_id_{0};
   PerPartition<Part> parts_;
   // Changes of a global transaction.
-  uint64_t touched_ = 0;               // whose tenants' things it changed, one bit each
-  std::vector<std::string> removals_;  // descriptors of no use after the commit
+  uint64_t touched_ = 0;               // partitions that it changed, one bit each
+  std::vector<std::string> removals_;  // descriptors to remove after the commit
   bool disk_read_ = false;
 };
 

@@ -31,7 +31,7 @@ using wire::AtOrBefore;
 
 namespace {
 
-// Daemons in a row that did not survive reading their journals: then it is the journals.
+// After this many daemons in a row died while they read the journals, the journals are to blame.
 constexpr uint32_t kMaxAttempts = 10;
 constexpr int kWorkerEndMs = 5000;
 
@@ -55,7 +55,7 @@ bool WritesInPlace(const recovery::DispatchRecord& dispatch) {
   });
 }
 
-// Kinds of descriptors that only a journal gives a meaning.
+// Whether the descriptor is meaningless without the journals.
 bool BelongsToJournal(const std::string& name) {
   for (const char* prefix : {"arena-", "page-", "process-"}) {
     if (name.rfind(prefix, 0) == 0) return true;
@@ -70,7 +70,7 @@ absl::Status ParseInto(std::string_view bytes, uint64_t id, std::map<uint64_t, R
   return absl::DataLossError("the journal is damaged: a record cannot be read");
 }
 
-// True when the process has ended, whoever made it end.
+// True when the process has ended, by this signal or before.
 bool EndProcess(int pidfd) {
   syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, nullptr, 0);
   pollfd entry{pidfd, POLLIN, 0};
@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<recovery::Journals>> Recovery::OpenJournals() {
   return journals;
 }
 
-// Nothing to go on from, or nothing that can be believed.
+// Begins empty journals: there are none, or they cannot be trusted.
 void Recovery::StartAnew(const absl::Status& why) {
   if (!absl::IsNotFound(why))
     core_.options.log(absl::StrCat(core_.durability == nullptr
@@ -171,7 +171,7 @@ absl::Status Recovery::Read(const recovery::Journals& journals) {
         break;
       case Kind::kArena:
         status = ParseInto(bytes, id, &books_.arenas);
-        return;  // ids of their own
+        return;  // arena ids are not from the recorder's count
       case Kind::kWorker:
         status = ParseInto(bytes, id, &books_.workers);
         break;
@@ -188,7 +188,7 @@ absl::Status Recovery::Read(const recovery::Journals& journals) {
         return;
       case Kind::kJob:
         status = ParseInto(bytes, id, &books_.jobs);
-        // Tasks that have ended are not in the books, but a later one must not pass for them.
+        // Ended tasks are not in the journals, but no later task may get the id of one.
         for (uint64_t task : books_.jobs[id].tasks())
           books_.last_task = std::max(books_.last_task, task);
         break;
@@ -204,7 +204,7 @@ absl::Status Recovery::Read(const recovery::Journals& journals) {
       case Kind::kReplay:
         status = ParseInto(bytes, id, &books_.replays);
         break;
-      case Kind::kReadingDisk:  // then the disk still has all, and nobody was told anything
+      case Kind::kReadingDisk:  // the disk still has all, and no client has observed a change
         status = absl::NotFoundError("");
         return;
       default:
@@ -212,7 +212,8 @@ absl::Status Recovery::Read(const recovery::Journals& journals) {
     }
     books_.last_id = std::max(books_.last_id, id);
   });
-  // One place for them; an empty one is of a task that was taken back.
+  // Merges the dispatches in tasks' bodies with the others. An empty dispatch means that the task
+  // was taken back.
   for (auto& [id, task] : books_.tasks) {
     if (task.has_dispatch()) books_.dispatches.try_emplace(id, task.dispatch());
     auto dispatch = books_.dispatches.find(id);
@@ -259,7 +260,7 @@ void Recovery::RestoreThings(GlobalTransaction& transaction) {
   for (const auto& [id, record] : books_.workers)
     core_.recorder->WorkerGone(transaction, TenantId{record.tenant()}, id);
   parts_.operations->GoOnFrom(books_.last_task + 1);
-  buffers_.clear();  // what nobody uses ends here, and with it its record
+  buffers_.clear();  // ends unused buffers, whose records are then erased
 }
 
 void Recovery::RestoreArenas(GlobalTransaction& transaction) {
@@ -284,7 +285,7 @@ void Recovery::RestoreArenas(GlobalTransaction& transaction) {
     auto arena =
         std::make_shared<store::Arena>(id, record.size(), std::move(fd->second), std::move(map));
     arena->alone = record.alone();
-    arena->num_blocks = UINT64_MAX;  // not known
+    arena->num_blocks = UINT64_MAX;  // the count is lost; lend.cc asks whether it is 1
     Lane& lane = parts_.scheduler->LaneFor(transaction, TenantId{record.tenant()}, device);
     parts_.scheduler->memory().Restore(transaction, lane, arena);
     arenas_[id] = arena;
@@ -302,7 +303,7 @@ void Recovery::RestoreBuffers() {
       buffer->RestoreLostWrite({lost.session(), StatusFrom(lost.status())});
     buffer->kept = record.kept();
     buffer->loading = record.loading();
-    // Changes are not followed now.
+    // The saved version is of no use: without a disk store, changes are not tracked.
     if (core_.durability == nullptr) buffer->SetKept(0);
     for (const recovery::ReplicaRecord& replica : record.replicas()) {
       if (buffer->loading) break;
@@ -327,7 +328,7 @@ void Recovery::RestoreSessions(GlobalTransaction& transaction) {
     session->tenant = TenantId{record.tenant()};
     session->create_time = TimeFrom(record.create_time(), SteadyTime());
     session->ttl = absl::Nanoseconds(record.ttl());
-    // Its client could not renew it while there was no daemon.
+    // The client could not renew the session while no daemon ran.
     session->expire_time = core_.Now() + session->ttl;
     session->num_pins = record.of_job() ? 1 : 0;
     sessions_[{record.tenant(), record.id()}] = session;
@@ -335,7 +336,7 @@ void Recovery::RestoreSessions(GlobalTransaction& transaction) {
   }
 }
 
-// An array that is spread over devices, whose parts have been made.
+// Restores a sharded array from its parts, which are restored already.
 void Recovery::RestoreShards(const recovery::ShardsRecord& record, session::Array& array) {
   auto shards = std::make_shared<session::Shards>();
   shards->axis = record.axis();
@@ -360,7 +361,7 @@ void Recovery::RestoreShards(const recovery::ShardsRecord& record, session::Arra
 }
 
 void Recovery::RestoreArrays(GlobalTransaction& transaction) {
-  // Those without a name are parts of others.
+  // Arrays without a name are parts of sharded ones, and are restored first.
   for (const auto& [id, record] : books_.arrays) {
     if (record.name().empty()) RestoreArray(transaction, id, record);
   }
@@ -369,7 +370,7 @@ void Recovery::RestoreArrays(GlobalTransaction& transaction) {
   }
   for (const auto& [id, part] : array_parts_) {
     if (part.use_count() == 1)
-      core_.recorder->Erase(transaction, part->tenant, Kind::kArray, id);  // of nothing
+      core_.recorder->Erase(transaction, part->tenant, Kind::kArray, id);  // part of no array
   }
   array_parts_.clear();
 }
@@ -386,7 +387,7 @@ void Recovery::RestoreArray(GlobalTransaction& transaction, uint64_t id,
   auto buffer = buffers_.find(record.buffer());
   if (buffer != buffers_.end()) {
     array->buffer = buffer->second;
-    array->tenant = array->buffer->tenant;  // parts of others once did not say it themselves
+    array->tenant = array->buffer->tenant;  // records of parts from older daemons have no tenant
   }
   if (auto info = InfoFrom(record.info()); info.ok()) {
     array->info = *std::move(info);
@@ -432,8 +433,8 @@ void Recovery::RestoreUpload(GlobalTransaction& transaction, const recovery::Arr
   }
 }
 
-// A job is accepted once its own record is there. What had been made for it by then is undone, so
-// that its client can ask again.
+// A job is accepted once its own record exists. The arrays and tasks of a job without one are
+// removed, so that the client can submit it again.
 void Recovery::AbandonUnacceptedJobs(GlobalTransaction& transaction) {
   auto accepted = [&](const recovery::SessionRecord& session) {
     return std::any_of(books_.jobs.begin(), books_.jobs.end(), [&](const auto& job) {
@@ -472,7 +473,8 @@ bool Recovery::Repeatable(const recovery::DispatchRecord& dispatch) const {
   return dispatch.num_deaths() + 1 < kMaxTaskAttempts && !WritesInPlace(dispatch);
 }
 
-// It, or a part of it, was the first in its worker's queue that had begun and not ended.
+// Whether the task, or a part of it, was the first in its worker's queue that had begun and not
+// ended.
 bool Recovery::WasRunning(const recovery::DispatchRecord& dispatch) const {
   auto found = progress_.find(dispatch.worker());
   if (found == progress_.end() || !found->second.has_value()) return true;
@@ -518,13 +520,13 @@ void Recovery::JudgeTasks() {
     const bool known = progress != progress_.end() && progress->second.has_value();
     const std::vector<Fate> fates = known ? FatesOf(queue, *progress->second) : std::vector<Fate>();
     for (size_t i = 0; i < ids.size(); ++i) {
-      // Of a worker of which nothing is known any task may have been running.
+      // If the worker's progress is not known, any of its tasks may have been running.
       fates_[ids[i]] = known ? fates[i] : queue[i].repeatable ? Fate::kAgain : Fate::kLost;
     }
   }
 }
 
-// Of a task that has run: what it computed is from spoiled input.
+// The error of the inputs of a task that has run; its outputs carry it too.
 absl::Status Recovery::InputError(uint64_t id) const {
   const recovery::DispatchRecord& dispatch = books_.dispatches.at(id);
   if (dispatch.has_lost_input()) return StatusFrom(dispatch.lost_input());
@@ -536,7 +538,8 @@ absl::Status Recovery::InputError(uint64_t id) const {
   return absl::OkStatus();
 }
 
-// Takes it out of the books. `status` is for what it wrote, as far as that is in doubt.
+// Ends a task and erases its records. Buffers that it may have written carry `status` if that is an
+// error.
 void Recovery::End(GlobalTransaction& transaction, uint64_t id, const absl::Status& status) {
   const recovery::TaskRecord& record = books_.tasks.at(id);
   auto dispatch = books_.dispatches.find(id);
@@ -629,7 +632,7 @@ std::shared_ptr<Task> Recovery::MakeTask(GlobalTransaction& transaction, uint64_
   return task;
 }
 
-// One for all tasks that name it, and in the books for as long as they need it.
+// One Replay for all tasks that refer to the record, which is erased after the last of them.
 std::shared_ptr<Replay> Recovery::FindReplay(GlobalTransaction& transaction, const TenantId& tenant,
                                              uint64_t record) {
   std::shared_ptr<Replay>& replay = replays_[record];
@@ -682,7 +685,7 @@ void Recovery::RestoreTasks(GlobalTransaction& transaction) {
   }
 }
 
-// An upload whose array was released, while there is work that waits for its bytes.
+// Ends the wait for uploads whose array was released: no client can complete them.
 void Recovery::SpoilWhatNobodyFills() {
   for (const auto& [id, record] : books_.buffers) {
     const std::shared_ptr<store::Buffer>& buffer = buffers_[id];

@@ -22,12 +22,12 @@
 
 namespace stride::scheduler {
 
-// Makes the engine what an earlier daemon's was when it died, from the journals and the descriptors
-// that a keeper has, and has it go on from there. Once, before anybody can ask for anything.
+// Restores the state of an earlier daemon's engine from the journals and descriptors in the
+// FdStore, and resumes its tasks. Runs once, before the daemon accepts calls.
 //
-// What cannot be had any more says so: arrays on a device that is gone carry DATA_LOST, and arrays
-// that a task was changing in place when the daemon died carry WORKER_LOST. Journals of which one
-// is damaged, or that kill every daemon that reads them, are let go as a whole.
+// Lost content is reported: arrays on a device that is gone carry DATA_LOST, and arrays that a task
+// was changing in place when the daemon died carry WORKER_LOST. If one journal is damaged, or
+// reading them kills daemon after daemon, all are discarded.
 class Recovery {
  public:
   struct Parts {
@@ -42,12 +42,12 @@ class Recovery {
   };
   explicit Recovery(Parts parts) : parts_(parts), core_(*parts.core) {}
 
-  // Afterwards the engine records into the journals, old or new. `keeper` must keep, and outlive
-  // the engine. True when there was something to go on from.
+  // Afterwards the engine records into the journals, old or new. `keeper`, the FdStore, must store
+  // descriptors, and outlive the engine. True when it restored an earlier state.
   bool Run(keeper::Keeper* keeper, std::vector<NamedFd> kept);
 
  private:
-  // The journals, parsed.
+  // The records of all journals, parsed.
   struct Books {
     std::map<uint64_t, recovery::SessionRecord> sessions;
     std::map<uint64_t, recovery::ArrayRecord> arrays;
@@ -103,17 +103,17 @@ class Recovery {
   keeper::Keeper* keeper_ = nullptr;
   std::map<std::string, UniqueFd> fds_;
   Books books_;
-  std::map<uint64_t, std::optional<QueueProgress>> progress_;  // by worker, as far as known
-  std::map<uint64_t, Fate> fates_;                             // of tasks
+  std::map<uint64_t, std::optional<QueueProgress>> progress_;  // by worker; absent: not known
+  std::map<uint64_t, Fate> fates_;                             // by task
   std::map<uint64_t, std::shared_ptr<store::Arena>> arenas_;
   std::map<uint64_t, int> arena_device_;
   std::map<uint64_t, std::shared_ptr<store::Buffer>> buffers_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<session::Session>> sessions_;
   std::map<uint64_t, std::shared_ptr<session::Array>> arrays_;
-  std::map<uint64_t, std::shared_ptr<session::Array>> array_parts_;  // of those with shards
+  std::map<uint64_t, std::shared_ptr<session::Array>> array_parts_;  // parts of sharded arrays
   std::map<uint64_t, std::shared_ptr<Replay>> replays_;
   std::map<uint64_t, std::shared_ptr<Task>> tasks_;  // unfinished
-  std::vector<std::shared_ptr<Task>> resumed_;       // in their old order
+  std::vector<std::shared_ptr<Task>> resumed_;       // in their old order of acceptance
 };
 
 }  // namespace stride::scheduler

@@ -13,7 +13,7 @@ Region::Region(uint64_t id, std::string name, TenantId tenant, std::string sessi
 
 Region::~Region() {
   for (auto& [id, weak] : workers_) {
-    // One that has ended has let go of it.
+    // A worker that has ended has no mapping any more.
     if (auto worker = weak.lock()) worker->UnmapRegion(id_).IgnoreError();
   }
 }

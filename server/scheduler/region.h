@@ -15,15 +15,15 @@
 
 namespace stride::scheduler {
 
-// A region as the daemon uses it: its memory, and the workers that have mapped it. Calls share it
-// with its session; it ends with the last of them, so that nothing is copied from or to memory that
-// is gone. The end takes a while: never under a lock, nor on a worker's reader thread. Thread-safe.
+// A region in the daemon: its memory, and the workers that have mapped it. Its session and calls in
+// progress share it, so that a copy never uses memory that is gone. The destructor blocks: it never
+// runs under a lock, nor on a worker's reader thread. Thread-safe.
 class Region {
  public:
-  // `place`: what counts its bytes while it lives.
+  // `place` counts the region's bytes against quotas while it exists.
   Region(uint64_t id, std::string name, TenantId tenant, std::string session,
          std::unique_ptr<store::Region> memory, std::shared_ptr<const void> place);
-  // Has workers unmap it.
+  // Sends workers the command to unmap the region.
   ~Region();
 
   uint64_t id() const { return id_; }  // unique in the daemon's life
@@ -39,11 +39,11 @@ class Region {
     return offset >= 0 && size >= 0 && offset <= this->size() && size <= this->size() - offset;
   }
 
-  // As store::Region says.
+  // As store::Region::LeavePages.
   void LeavePages() { memory_->LeavePages(); }
 
-  // Copies that are sent to the worker afterwards may name this region. The first time it is sent
-  // there, which may block as Worker says.
+  // Maps the region in the worker, once. Copies that are sent to the worker afterwards may name it.
+  // May block as Worker::MapRegion does.
   absl::Status MapIn(const std::shared_ptr<broker::Worker>& worker);
 
  private:
@@ -51,7 +51,7 @@ class Region {
   const std::string name_;
   const TenantId tenant_;
   const std::string session_;
-  const std::shared_ptr<const void> place_;  // goes after the memory
+  const std::shared_ptr<const void> place_;  // released after the memory
   const std::unique_ptr<store::Region> memory_;
   absl::Mutex mutex_;
   std::map<uint64_t, std::weak_ptr<broker::Worker>> workers_ ABSL_GUARDED_BY(mutex_);

@@ -18,8 +18,8 @@ RegionCopies::~RegionCopies() { TakeLost(); }
 void RegionCopies::Send(Piece piece) {
   auto state = std::make_shared<State>(piece);
   pieces_.push_back(state);
-  // Holds no region: it may run on the worker's reader thread, and the last one to let go of a
-  // region has to wait.
+  // The callback does not own the region: it may run on the worker's reader thread, and the last
+  // owner's release blocks.
   worker_->CopyRegion(to_device_, arena_, piece.arena_offset, region_->id(), piece.region_offset,
                       piece.size, [state](absl::Status status) {
                         absl::MutexLock lock(&state->mutex);

@@ -13,9 +13,9 @@
 
 namespace stride::scheduler {
 
-// Copies between a region and device memory, which the worker makes itself: several under way, in
-// order. The region's bytes stay where they are when a worker dies, so that what failed can simply
-// be sent to its successor. One thread at a time.
+// Copies between a region and device memory that the worker makes itself: several in flight, in
+// order. The region's bytes outlive a worker, so lost copies can be sent to the next one. One
+// thread at a time.
 class RegionCopies {
  public:
   struct Piece {
@@ -23,24 +23,25 @@ class RegionCopies {
     uint64_t region_offset = 0;
     uint64_t size = 0;
   };
-  // Large enough to run at the device's rate, small enough that others get their turn.
+  // Large enough to run at the device's rate, small enough that other copies are not delayed for
+  // long.
   static constexpr int64_t kPieceBytes = int64_t{16} << 20;
 
   // `worker` has mapped the region (Region::MapIn) and the arena.
   RegionCopies(std::shared_ptr<broker::Worker> worker, std::shared_ptr<Region> region,
                bool to_device, uint64_t arena);
-  // Waits until nothing touches the region any more.
+  // Blocks until no copy uses the region any more.
   ~RegionCopies();
 
-  // How many are under way or have not been taken.
+  // Copies that are in flight or were not taken yet.
   size_t num_pieces() const { return pieces_.size(); }
   static constexpr size_t kMaxPieces = 4;
 
-  // Sends a copy. No more than kMaxPieces.
+  // Sends a copy. num_pieces() must be below kMaxPieces.
   void Send(Piece piece);
-  // Waits for the oldest, and takes it off if it was made.
+  // Blocks until the oldest copy has ended, and removes it from the list on success.
   absl::StatusOr<Piece> TakeFirst();
-  // After an error: waits for all that are under way, and takes those that were not made, in order.
+  // After an error: blocks until all copies have ended, and takes those that failed, in order.
   std::vector<Piece> TakeLost();
 
  private:

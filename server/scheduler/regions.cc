@@ -17,7 +17,7 @@ namespace stride::scheduler {
 namespace {
 
 constexpr absl::Duration kRetryDelay = absl::Seconds(1);
-// Sums of sizes cannot overflow.
+// Small enough that sums of sizes cannot overflow.
 constexpr int64_t kMaxRegionBytes = int64_t{1} << 46;
 
 absl::StatusOr<int64_t> WholePages(int64_t size) {
@@ -115,7 +115,7 @@ absl::StatusOr<v1::CreateRegionResponse> Regions::Create(const TenantId& tenant,
   response.set_ticket(RandomId(kTicketBytes));
   const SteadyTime expire_time = core_->Now() + ticket_life_;
   SetTimestamp(expire_time, response.mutable_expire_time());
-  std::shared_ptr<Region> region;  // goes after the locks where the session has ended meanwhile
+  std::shared_ptr<Region> region;  // if the session has ended, released after the locks
   TenantTransaction transaction(*core_, tenant);
   auto still = core_->catalogue.FindSession(transaction, tenant, *session, core_->Now());
   absl::MutexLock mine(&mutex_);
@@ -164,7 +164,7 @@ absl::StatusOr<std::shared_ptr<Region>> Regions::Find(const TenantId& tenant,
 }
 
 absl::Status Regions::Delete(const TenantId& tenant, const std::string& name) {
-  // What goes with it goes here, in the thread of the call.
+  // Keeps the region until the lock is released: its destructor blocks.
   auto region = Find(tenant, name, "", "name");
   if (!region.ok()) return region.status();
   absl::MutexLock lock(&mutex_);

@@ -1,4 +1,4 @@
-// Programs that are one task: their code, their graph in workers, their record in the journal.
+// Programs that run as one task: their code, their graph in workers, their record in the journal.
 #include "server/scheduler/replay.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@
 namespace stride::scheduler {
 namespace {
 
-constexpr size_t kMaxNames = 50;  // of kernels, in one error
-// That one worker holds: more than a worker's queue has tasks, so that none in a packet that is not
-// sent yet goes.
+constexpr size_t kMaxNames = 50;  // kernels named in one error
+// Graphs that one worker holds. It is more than a worker's queue has tasks, so no graph of a packet
+// that is not sent yet is unloaded.
 constexpr size_t kMaxGraphs = 1000;
 
-// The error of a step, told with its place among the launches.
+// The error of a step, with the step's index and label in its text.
 absl::Status OfStep(const absl::Status& status, const wire::Task& step, size_t index) {
   absl::string_view text = status.message(), label = step.label();
   return WithText(status, absl::StrCat("step ", index, " of the program (", label, "): ", text));
@@ -49,7 +49,7 @@ Replay::~Replay() {
 }
 
 void SetByBlocks(wire::Task* task, const broker::CompiledModule* loops, const wire::Code& code) {
-  // A bound task is used again and again: its programs are copied once.
+  // A bound task is reused, so its programs are copied once.
   if (task->has_elementwise()) {
     wire::ElementwiseLaunch& launch = *task->mutable_elementwise();
     if (loops == nullptr) {
@@ -141,7 +141,7 @@ absl::StatusOr<Replay::Ready> MakeReady(
 
 const std::string& CodeKeyOf(const Task& task) {
   if (task.replay != nullptr) return task.replay->code_key;
-  // Block loops run every expression, each at a rate of its own.
+  // Block loops run every expression, each at its own rate, so the label identifies it.
   return task.module != nullptr && task.block_loops == nullptr ? task.module->key : task.label;
 }
 
@@ -196,7 +196,7 @@ ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record) {
   return graph;
 }
 
-// What the worker lacks of it.
+// Loads the modules and the graph of the task that the worker does not have yet.
 absl::Status Scheduler::LoadReplay(const Task& task, Lane& lane) {
   for (const auto& module : task.ready->modules) {
     if (absl::Status status = LoadModule(module, lane); !status.ok()) return status;
@@ -205,8 +205,8 @@ absl::Status Scheduler::LoadReplay(const Task& task, Lane& lane) {
   graph.last_use = ++lane.num_graph_uses;
   const bool known = !graph.replay.expired();
   if (known && graph.ready.lock() == task.ready) return absl::OkStatus();
-  // Its code was compiled since. Tasks in a packet that is not sent yet run the new steps, whose
-  // results are the same.
+  // The graph's code was compiled since it was loaded. Tasks in a packet that is not sent yet run
+  // the new steps, whose results are the same.
   if (known) lane.worker->UnloadGraph(task.replay->id).IgnoreError();
   graph.replay = task.replay;
   graph.ready = task.ready;
@@ -216,7 +216,7 @@ absl::Status Scheduler::LoadReplay(const Task& task, Lane& lane) {
   return sent;
 }
 
-// Those that nobody replays any more, and the least recently used beyond what a worker may hold.
+// Unloads graphs that have no owner any more, and the least recently used beyond kMaxGraphs.
 void Scheduler::ForgetReplays(Lane& lane) {
   for (auto it = lane.graphs.begin(); it != lane.graphs.end();) {
     const bool gone = it->second.replay.expired();

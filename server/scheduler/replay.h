@@ -24,7 +24,7 @@ namespace stride::scheduler {
 
 struct Task;
 
-// Records of the journal whose owners died, wherever that was. Thread-safe.
+// Records of the journal whose owners have died, on any thread. Thread-safe.
 class DeadRecords {
  public:
   void Add(uint64_t record);
@@ -37,72 +37,72 @@ class DeadRecords {
   std::vector<uint64_t> records_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What the tasks that replay one plan of a program share. Lives as long as the plan or a task needs
-// it; workers are told to forget it afterwards. The tenant's transactions guard members, but for
-// those that are const.
+// State shared by the tasks that replay one plan of a program. The plan and its tasks own it;
+// workers unload the graph afterwards. The tenant's transactions guard the members that are not
+// const.
 struct Replay {
   Replay(uint64_t id, ops::ProgramGraph graph) : id(id), graph(std::move(graph)) {}
   ~Replay();
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
-  const uint64_t id;  // unique in the daemon's life; its name in workers
+  const uint64_t id;  // unique in the daemon's life; names the graph in workers
   const std::string code_key = absl::StrCat("replay/", id);
   const ops::ProgramGraph graph;
 
-  // As devices of one target run it.
+  // The compiled program for devices of one target.
   struct Ready {
-    // Modules of graph.codes, and the block loops where steps run by blocks.
+    // One for each of graph.codes, then the block loops if steps run by blocks.
     std::vector<std::shared_ptr<const broker::CompiledModule>> modules;
     wire::Graph steps;          // with modules, arguments, and the graph's slots
-    std::vector<bool> written;  // of the program's inputs, by kernels
-    // That a run counts for, towards code of the steps that run by blocks; 0: no step does.
+    std::vector<bool> written;  // by input of the program: kernels write it
+    // Elements that one run adds to ByBlocks::elements; 0: no step runs by blocks.
     int64_t elements_by_blocks = 0;
   };
   std::map<std::string, std::shared_ptr<const Ready>> ready;  // by target
-  // By target, while steps run by blocks.
+  // Progress towards compiled code, by target, while steps run by blocks.
   struct ByBlocks {
-    int64_t elements = 0;    // that ran so
-    bool requested = false;  // their code, from the compiler
+    int64_t elements = 0;    // run by blocks so far
+    bool requested = false;  // compilation of their code
   };
   std::map<std::string, ByBlocks> by_blocks;
 
-  // The recorder's.
+  // Used by the recorder.
   uint64_t record = 0;
   std::shared_ptr<DeadRecords> dead;
 };
 
-// What a task of it is, with the graph's slots as its own.
+// The plan of a task that runs the program. The slots of the task are those of the graph.
 ops::Plan PlanOf(const Replay& replay);
 
-// Which steps of a program run by blocks until their code is compiled.
+// The steps of a program that run by blocks until their code is compiled.
 struct ReplayTier {
   std::shared_ptr<const broker::CompiledModule> loops;  // null: no step does
-  std::vector<std::optional<FirstTier>> codes;          // of the graph's; none: its own code
+  std::vector<std::optional<FirstTier>> codes;          // by graph.codes; none: compiled code
   bool RunsByBlocks(int code) const {
     return loops != nullptr && code >= 0 && codes[static_cast<size_t>(code)].has_value();
   }
 };
 
-// `modules`: of graph.codes, or what runs in their place. An error is a kernel's that does not take
-// its arguments, or is not there.
+// `modules`: one for each of graph.codes, or its replacement. Fails if a kernel does not exist or
+// does not take its arguments.
 absl::StatusOr<Replay::Ready> MakeReady(
     const ops::ProgramGraph& graph,
     std::vector<std::shared_ptr<const broker::CompiledModule>> modules, const ReplayTier& tier);
 
 void ToRecord(const ops::ProgramGraph& graph, recovery::ReplayRecord* record);
-// Nothing but what tasks need: neither outputs nor what they weigh.
+// Restores only what tasks need: neither the outputs nor the estimated costs.
 ops::ProgramGraph GraphFrom(const recovery::ReplayRecord& record);
 
-// Has the launch run by blocks, or, where `loops` is null, the module's own code. `code` is what it
-// was planned with.
+// Makes the launch run by blocks or, if `loops` is null, with the module's own code. `code` is the
+// code of its plan.
 void SetByBlocks(wire::Task* task, const broker::CompiledModule* loops, const wire::Code& code);
 
-// The kernel of this name, or an error that tells which there are.
+// The kernel of this name. INVALID_ARGUMENT lists the module's kernels.
 absl::StatusOr<const wire::KernelDescription*> FindKernel(const wire::ModuleDescription& module,
                                                           const std::string& entry);
 
-// What runs of equal code are known by.
+// The key under which run times of equal code are averaged.
 const std::string& CodeKeyOf(const Task& task);
 
 }  // namespace stride::scheduler

@@ -1,4 +1,4 @@
-// Scheduler: the code of programs that are one task, in either tier.
+// Scheduler: the code of programs that run as one task, in either tier.
 #include <functional>
 #include <utility>
 
@@ -12,8 +12,8 @@ namespace stride::scheduler {
 
 using Module = std::shared_ptr<const broker::CompiledModule>;
 
-// All of its code, for the target of the device, or code that the product brings; the first task to
-// come has it compiled or read.
+// Whether the code of all steps is available for the device's target. The first task without it
+// requests it from the compiler.
 bool Scheduler::HaveReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   const std::string& target = task->lane->description.target();
   if (auto found = task->replay->ready.find(target); found != task->replay->ready.end()) {
@@ -59,7 +59,7 @@ bool Scheduler::HaveReplay(TenantTransaction& transaction, const std::shared_ptr
 bool Scheduler::TakeReplay(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                            std::shared_ptr<const Replay::Ready> ready) {
   task->ready = std::move(ready);
-  // Until now every array that a kernel gets counted as written.
+  // Until now every array argument of a kernel counted as written.
   for (size_t i = 0; i < task->ready->written.size(); ++i)
     task->uses[i].write = task->ready->written[i];
   if (!WritesHeld(*task)) return true;
@@ -104,11 +104,12 @@ void Scheduler::NoteReplayByBlocks(const Task& task, const std::string& target, 
   CompileAll(task.tenant, target, std::move(wanted), /*later=*/true,
              [replay = task.replay, target](TenantTransaction&, std::vector<Module> modules,
                                             absl::Status error) {
-               if (absl::IsUnavailable(error)) {  // much is to be compiled: later
+               if (absl::IsUnavailable(error)) {  // too many compilations are pending: try later
                  replay->by_blocks[target] = {};
                } else if (error.ok()) {
                  auto ready = MakeReady(replay->graph, std::move(modules), ReplayTier());
-                 if (!ready.ok()) return;  // a kernel's, which the first tier met as well
+                 if (!ready.ok())
+                   return;  // an error of a kernel, which the first tier has reported too
                  replay->ready[target] = std::make_shared<const Replay::Ready>(*std::move(ready));
                }
              });

@@ -9,8 +9,8 @@ namespace stride::scheduler {
 namespace {
 
 constexpr double kLaunchSeconds = 10e-6;  // launch and synchronisation, docs/measurements.md
-constexpr double kNewShare = 0.25;        // weight of the latest run: settles in about ten
-constexpr size_t kMaxEntries = 100000;    // beyond this the model starts anew rather than grow
+constexpr double kNewShare = 0.25;        // weight of the latest run: converges in about ten
+constexpr size_t kMaxEntries = 100000;    // beyond this the model is cleared, to bound its memory
 
 uint64_t Key(const wire::DeviceDescription& device, const std::string& code_key,
              const ops::Plan& plan) {
@@ -25,8 +25,8 @@ double RunTimeModel::Estimate(const wire::DeviceDescription& device, const std::
   auto it = average_.find(Key(device, code_key, plan));
   if (it != average_.end()) return it->second;
   double bandwidth = std::max(1e9, device.memory_bytes_per_second());
-  // A multiprocessor or core does some tens of billions of operations a second; good enough to
-  // order devices until a run was measured.
+  // A multiprocessor or core does some tens of billions of operations a second. That is good enough
+  // to order devices until a run was measured.
   double arithmetic = 2e10 * std::max(1, device.num_compute_units());
   return kLaunchSeconds + plan.bytes / bandwidth + plan.flops / arithmetic;
 }

@@ -21,9 +21,9 @@ namespace {
 // second a GiB.
 constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 
-// Of a quantum, that a lane has at least. The default's 4 ms are 30 changes of tenants on a GPU
-// (docs/isolation.md), so that one that wakes up whenever it may would cost the others 7 % of
-// their part.
+// A lane keeps its turn for at least 1 / kYieldPart of the quantum. The default of 4 ms is 30 times
+// the cost of a change of tenants on a GPU (docs/isolation.md). So a tenant that wakes up as often
+// as it can costs the others 7 % of their share.
 constexpr int kYieldPart = 5;
 
 absl::Status CancelledStatus(std::string_view text) {
@@ -106,7 +106,7 @@ void Scheduler::Resume(GlobalTransaction& transaction, const std::shared_ptr<Tas
 }
 
 void Scheduler::Evaluate(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
-  // What is being prepared behind a task that failed need not wait for its code to be compiled.
+  // A task in preparation ends at once if an input has an error; it need not wait for its code.
   bool undispatched = task->state == TaskState::kWaiting || task->state == TaskState::kPreparing;
   if (!undispatched) return;
   if (absl::Status error = FirstInputError(*task); !error.ok()) {
@@ -200,7 +200,7 @@ int Scheduler::Choose(TenantTransaction& transaction, const Task& task) {
     double rate = std::max(1e8, device.transfer_bytes_per_second());
     for (const Use& use : task.uses) {
       if (use.buffer == nullptr || use.fresh || use.buffer->replicas.count(index) > 0) continue;
-      // Inline bytes have to go to any device; only what lies on another one tells devices apart.
+      // Inline bytes move to any device, so only replicas on other devices make a difference.
       if (!use.buffer->replicas.empty())
         candidate.transfer_seconds += MoveSeconds(*core_->broker, *use.buffer, index, rate);
     }
@@ -276,7 +276,8 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
   Unplace(transaction, *task);
   if (!status.ok()) {
     for (const Use& use : task->uses) {
-      // What a task never touched stays good; what it was to make from nothing never came to be.
+      // Arrays that the task was to write in place stay valid if it never ran. New ones have no
+      // content.
       bool spoiled = use.write && !use.held && (use.fresh || was_dispatched);
       if (use.buffer != nullptr && spoiled) use.buffer->Spoil(status);
     }
@@ -286,14 +287,14 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
   TaskList dependents = ReleaseAccesses(*task);
   if (core_->durability != nullptr && !task->piece)
     core_->durability->Ended(transaction, *task, was_dispatched);
-  task->uses.clear();  // lets go of the buffers
+  task->uses.clear();  // releases the buffers
   task->granted = nullptr;
   task->bodies = nullptr;
   RemoveUnfinished(transaction, *task);
   SetState(transaction, *task, TaskState::kDone);
   transaction.Defer([task] {
     task->finished.Notify();
-    // Nobody adds to them any more.
+    // The list is final: the task is kDone.
     for (auto& callback : task->on_done) callback(task->result);
     task->on_done.clear();
   });
@@ -306,7 +307,7 @@ void Scheduler::Settle(TenantTransaction& transaction) {
   TenantTransaction::Work& work = transaction.work();
   while (!work.empty()) {
     if (!work.freed.empty()) {
-      // What is evaluated may free more, which comes after it.
+      // An evaluated task may free more tasks, which are appended.
       for (size_t i = 0; i < work.freed.size(); ++i) {
         const std::shared_ptr<Task> next = std::move(work.freed[i]);
         Evaluate(transaction, next);

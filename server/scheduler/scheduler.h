@@ -66,7 +66,7 @@ class Scheduler {
   // has none.
   void CancelAll(const TenantId& tenant, absl::Span<const std::shared_ptr<Task>> tasks);
 
-  // Of a buffer whose num_holders one had raised to keep it where it is.
+  // Releases a pin of the buffer: the caller had raised num_holders.
   void LetGo(TenantTransaction& transaction, store::Buffer& buffer);
 
   Lane& LaneFor(TenantTransaction& transaction, const TenantId& tenant, int device) {
@@ -97,11 +97,11 @@ class Scheduler {
   int num_unfinished(TenantTransaction& transaction, const TenantId& tenant) const;
   // Charges the tenant for what its workers have used since their last tasks ended.
   void ChargeWorkers(TenantTransaction& transaction, const TenantId& tenant);
-  // Of all tenants. Any thread, without a lock.
+  // Unfinished tasks of all tenants. Any thread, without a lock.
   int num_unfinished() const;
 
   DeviceAccount& account(int device) const { return core_->device_accounts[device]; }
-  // Of the work that it has, with what this transaction has changed of it.
+  // Expected run time of the tasks placed on the device, with the changes of this transaction.
   double QueueSeconds(TenantTransaction& transaction, int device) const;
   int num_workers(GlobalTransaction& transaction, int device) const;
   // So many that the device has at once, as far as is known now.
@@ -119,11 +119,11 @@ class Scheduler {
 
   SpillSample SampleSpill(GlobalTransaction& transaction) const;
 
-  // The engine ends. Nobody waits any more for a worker, for memory or for a piece of an operation:
-  // what needed it ends where it is, untold, as a successor may have it done.
+  // The engine ends: waits for a worker, for memory or for a piece of an operation are over. Their
+  // tasks stop without a result, since the next daemon may run them.
   void BeginEnd(GlobalTransaction& transaction);
-  // Lets go of the tasks that have not ended, untold: the engine ends, and nothing of ours runs any
-  // more. They and their buffers hold each other, and would stay.
+  // Releases the tasks that have not ended, without a result, when no other thread runs any more.
+  // Tasks and buffers refer to each other, so they would leak.
   void DropUnfinished();
 
   // Ends workers without work for long and gives back memory that nothing uses.
@@ -170,10 +170,10 @@ class Scheduler {
   bool HaveWorker(TenantTransaction& transaction, Lane& lane);
   bool HaveMemory(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
   using Buffers = absl::InlinedVector<std::shared_ptr<store::Buffer>, 3>;
-  // What its lane has at hand: nobody else is concerned.
+  // Takes only free blocks of the task's lane, so the tenant's transaction suffices.
   bool TakeMemoryAtHand(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                         const Buffers& lacking);
-  // Of what a call brings or takes with it, in host memory that the task's device uses.
+  // Allocates a block for an inline value in host memory that the task's device accesses directly.
   bool AllocateInPlace(TenantTransaction& transaction, const Task& task,
                        const store::Buffer& buffer, store::Allocation* block);
   // The block is the buffer's: the task makes its content, or it is copied there at once. False: it
@@ -221,7 +221,7 @@ class Scheduler {
   absl::Status CopySpill(const Spill& spill);
   void SpillDone(GlobalTransaction& transaction, const Spill& spill, const absl::Status& status);
   void SpillFailed(GlobalTransaction& transaction, const Spill& spill, const absl::Status& status);
-  // What the task writes changes now: copies of it that are under way are worth nothing.
+  // The task is about to write: copies of its outputs that are in flight become stale.
   void ContentChanges(TenantTransaction& transaction, const Task& task);
   // Whether an upload is to write what is being copied: it is looked at again afterwards.
   bool WaitsForCopy(TenantTransaction& transaction, const std::shared_ptr<Task>& task);
@@ -408,9 +408,9 @@ class Scheduler {
   void StopYielding(GlobalTransaction& transaction);
   bool StartsSlowDown(int device) const;
   void TendWorkers(GlobalTransaction& transaction);
-  // What `take` gives for a turn, once it is not kLater, as long as others may let memory go. On a
-  // device without host memory the lane has a worker then. The transaction ends while
-  // it waits.
+  // Calls `take` with a turn until its outcome is not kLater, while other tasks may release memory.
+  // Afterwards the lane of a device without host memory has a worker. The transaction ends while it
+  // waits.
   absl::Status AwaitMemory(GlobalTransaction& transaction, Lane& lane, uint64_t size,
                            SteadyTime deadline,
                            absl::FunctionRef<Memory::Outcome(uint64_t turn)> take);
@@ -432,10 +432,10 @@ class Scheduler {
     RunTimeModel model;
     std::map<TenantId, int> unfinished;
     std::vector<std::shared_ptr<Task>> unfinished_tasks;  // in no order
-    std::atomic<int> num_unfinished{0};                   // of these, for any thread
-    Deadlines deadlines;                                  // of these
+    std::atomic<int> num_unfinished{0};                   // their number; any thread reads it
+    Deadlines deadlines;                                  // those of unfinished_tasks
     SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
-    uint64_t last_order = 0;                              // of the tasks accepted
+    uint64_t last_order = 0;                              // Task::order of the newest task
   };
   PerPartition<Partition> partitions_;
   Partition& Mine(TenantTransaction& transaction, const TenantId& tenant) {
@@ -471,23 +471,23 @@ class Scheduler {
   // transaction changes what is atomic, and what a Move has of its buffer's tenant.
   struct Move {
     std::vector<std::shared_ptr<Task>> waiters;
-    bool stale = false;                          // the content changed meanwhile
+    bool stale = false;                          // the content changed since the copy began
     std::vector<std::shared_ptr<Task>> writers;  // uploads that wait until it is over
   };
-  // Copies under way, by buffer and where they go: to devices for tasks that wait, or away.
+  // Copies in flight, by buffer and target: moves to a device for tasks that wait, and evictions.
   std::map<std::pair<store::Buffer*, int>, Move> moves_;
-  // By place: buffers leaving it.
+  // Evictions, by the place that the buffers leave.
   struct Spilling {
     int under_way = 0;
-    bool failed = false;      // the last ones did: who asks next is told so once
+    bool failed = false;      // the last ones did; reported once, by the next MakeRoom
     SteadyTime closed_until;  // writing there failed: nothing is sent there before this
   };
   std::vector<Spilling> spilling_;
   SpillSample spilled_;
   int64_t logged_spilled_bytes_ = 0;
   SteadyTime next_spill_log_;
-  std::atomic<uint64_t> memory_changes_{0};  // counts MemoryChanged while somebody waits for it
-  uint64_t last_memory_turn_ = 0;            // of those who came to wait for memory
+  std::atomic<uint64_t> memory_changes_{0};  // calls of MemoryChanged with waiters
+  uint64_t last_memory_turn_ = 0;            // the latest Task::memory_turn
   std::atomic<int> num_memory_waiters_{0};   // tasks in lanes' queues, and threads
   std::atomic<bool> retry_memory_soon_{false};
   bool ending_ = false;

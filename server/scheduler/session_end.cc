@@ -12,8 +12,8 @@ namespace {
 using session::Array;
 using session::Session;
 
-// What makes its content, if that is the session's own: a view's buffer may be a named array's,
-// with work of other sessions.
+// The task that computes the array's content, if this session submitted it. A view may share its
+// buffer with a named array that other sessions write.
 std::shared_ptr<Task> WorkOn(const Session& session, const Array& array) {
   if (array.buffer == nullptr || array.buffer->writer == nullptr) return nullptr;
   auto writer = std::static_pointer_cast<Task>(array.buffer->writer);

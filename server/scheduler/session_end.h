@@ -10,13 +10,13 @@
 
 namespace stride::scheduler {
 
-// Ends a session that has been closed: takes all arrays out of it, some hundreds at a time (it may
-// have millions, and nobody else is to wait for them), and then itself. What it still computes or
-// receives is cancelled. Any thread; the caller has no transaction.
+// Ends a closed session: releases its arrays and then removes it. A session may have millions of
+// arrays, so each transaction releases some hundreds. Its computations and uploads in flight are
+// cancelled. Any thread; the caller has no transaction.
 void EndSession(Core* core, Scheduler* scheduler, session::Session& session);
 
-// Closes the tenant's session of that name and ends it. NOT_FOUND when there is none, and
-// INVALID_ARGUMENT (of the field `name`) when it is no session's name.
+// Closes the tenant's session of that name and ends it. NOT_FOUND if it does not exist;
+// INVALID_ARGUMENT, with the field `name`, if the name is malformed.
 absl::Status EndSession(Core* core, Scheduler* scheduler, const TenantId& tenant,
                         const std::string& name);
 

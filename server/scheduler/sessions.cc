@@ -14,7 +14,7 @@
 
 namespace stride::scheduler {
 
-// A session's arrays and its worker take descriptors. Stops idle workers first, which frees
+// A session's arrays and its worker take descriptors. Ends idle workers first, which frees
 // descriptors for later sessions.
 absl::Status Sessions::Admit(GlobalTransaction& transaction) {
   const auto& count = core_->options.free_descriptors;

@@ -11,7 +11,7 @@
 
 namespace stride::scheduler {
 
-// The sessions of the catalogue as clients see them. Thread-safe.
+// The session calls of clients, on the catalogue's sessions. Thread-safe.
 class Sessions : public SessionService {
  public:
   // Both must outlive it.

@@ -211,7 +211,7 @@ class Launch {
     return ops::Divide(operation_, inputs, existing, outputs);
   }
 
-  // What part [begin, end) on `device` takes of an input.
+  // The elements of an input that part [begin, end) on `device` uses.
   absl::StatusOr<ArrayPtr> PartOf(size_t input, int axis, int64_t begin, int64_t end, int device) {
     const ArrayPtr& array = request_.inputs[input];
     ArrayPtr own = OnDevice(array, device);

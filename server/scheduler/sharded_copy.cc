@@ -40,7 +40,7 @@ class Resharding {
     int64_t bytes = info.size_bytes();
     const auto sources = PiecesOf(input, request_.device);
     if (!request_.wanted[0]) {
-      // To one device.
+      // The target is one device.
       Piece target{existing, request_.device >= 0 ? request_.device : sources[0].device};
       if (absl::Status s = runner_.Admit(3 * sources.size(), bytes); !s.ok()) return s;
       auto made = Assemble(input, target, info);
@@ -75,11 +75,11 @@ class Resharding {
   struct Piece {
     ArrayPtr array;
     int device = -1;
-    int axis = -1;  // -1: all of it
+    int axis = -1;  // -1: the whole array
     int64_t begin = 0, end = 0;
   };
 
-  // Of a replicated array: the one that `device` has, or any.
+  // The parts of an array; of a replicated array one: the replica on `device`, or any.
   static std::vector<Piece> PiecesOf(const ArrayPtr& array, int device) {
     if (array->shards == nullptr) return {{array}};
     const session::Shards& shards = *array->shards;
@@ -95,8 +95,8 @@ class Resharding {
     return pieces;
   }
 
-  // Brings the target's elements together on its device, from all pieces of `input` that have some.
-  // `target.array`: an existing array, or null; `info`: of the target.
+  // Gathers the target's elements on its device from the pieces of `input` that have some.
+  // `target.array`: an existing array, or null; `info`: the layout of the target.
   absl::StatusOr<ArrayPtr> Assemble(const ArrayPtr& input, const Piece& target,
                                     const ArrayInfo& info) {
     const std::vector<Piece> sources = PiecesOf(input, target.device);
@@ -105,7 +105,7 @@ class Resharding {
     for (const Piece& source : sources) {
       ArrayInfo from = source.array->info, to = info;
       auto cut = [&](const Piece& by, const Piece& other, ArrayInfo* array) {
-        // The elements that `by` has too of those that the array, a piece `other`, has.
+        // Reduces the array, which is the piece `other`, to the elements that `by` has too.
         if (by.axis < 0) return;
         const int64_t extent = array->shape[by.axis];
         const int64_t base = other.axis == by.axis ? other.begin : 0;
@@ -125,7 +125,7 @@ class Resharding {
         made = *array;
         fresh = true;
       }
-      // What moves to the target's device is the piece alone.
+      // Only the piece moves to the target's device.
       const bool is_part = from.size_bytes() < source.array->buffer->size;
       if (is_part && source.array->buffer->size > kCutBytes && source.device != target.device) {
         auto piece = CopyNew(view, source.device);
@@ -145,7 +145,7 @@ class Resharding {
       if (!written.ok()) return written.status();
     }
     if (made != nullptr) return made;
-    v1::Operation fill;  // of nothing
+    v1::Operation fill;  // an array without elements
     v1::ArraySpec* spec = fill.mutable_creation()->mutable_fill()->mutable_spec();
     spec->set_data_type(static_cast<v1::DataType>(info.dtype));
     for (int64_t extent : info.shape) spec->add_shape(extent);
@@ -163,7 +163,7 @@ class Resharding {
     return (*made)[0];
   }
 
-  // A copy that is made where the bytes are, and moves as it is.
+  // Copies on the source's device; then only the copy moves.
   absl::StatusOr<ArrayPtr> TakeWhole(const Piece& source, const ArrayPtr& view, int device) {
     auto copy = CopyNew(view, source.device);
     if (!copy.ok() || source.device == device || device < 0) return copy;
@@ -192,7 +192,7 @@ ArrayPtr ViewOf(const ArrayPtr& array, ArrayInfo info) {
   return view;
 }
 
-// The one replica or piece of an array that a part's device takes.
+// The replica or piece that a part on `device` uses.
 ArrayPtr OnDevice(const ArrayPtr& array, int device) {
   if (array == nullptr || array->shards == nullptr) return array;
   const session::Shards& shards = *array->shards;

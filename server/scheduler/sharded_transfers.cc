@@ -12,7 +12,7 @@
 namespace stride::scheduler {
 namespace {
 
-// Runs below this are gathered into messages: a copy costs less than a message.
+// Shorter runs are gathered into messages: a copy costs less than a message.
 constexpr int64_t kShortRun = int64_t{64} << 10;
 constexpr int64_t kGatheredBytes = int64_t{1} << 20;
 
@@ -143,7 +143,7 @@ absl::StatusOr<std::shared_ptr<ShardedRead>> ShardedRead::Enqueue(
     auto access =
         ReadAccess::Enqueue(transaction, core, scheduler, operations, tenant, shards->parts[i]);
     if (!access.ok()) {
-      // Their destructors begin transactions.
+      // The destructors of the reads begin transactions.
       transaction.Defer([read = std::move(read)] {});
       return access.status();
     }

@@ -15,8 +15,8 @@
 
 namespace stride::scheduler {
 
-// A range of the whole's bytes in C order as ranges of its parts': each part's bytes come in the
-// part's own order, so that one transfer a part does.
+// Maps a range of the whole array's bytes, in C order, to one range of each part. Each part's bytes
+// come in the part's own order, so one transfer per part suffices.
 class PartRanges {
  public:
   PartRanges(const ArrayInfo& whole, const session::Shards& shards, int64_t begin, int64_t end);
@@ -26,21 +26,22 @@ class PartRanges {
   };
   const std::vector<Range>& ranges() const { return ranges_; }
   bool replicated() const { return !runs_.has_value(); }
-  // The part in which the byte at `position` lies, and how many from it on lie together there.
+  // The part that has the byte at `position`, and the number of bytes from there that are
+  // contiguous in the part.
   ops::ByteRuns::Run At(int64_t position) const;
-  // Whether runs are so short that several belong into one message.
+  // Whether runs are so short that one message gathers several.
   bool has_short_runs() const;
 
  private:
   std::optional<ops::ByteRuns> runs_;  // empty: replicated
-  std::vector<Range> ranges_;          // of a replicated array: the same for each part
+  std::vector<Range> ranges_;          // by part; all the same if replicated
   int64_t end_;
 };
 
-// A range of an array that is spread over devices: deals the bytes out to its parts' uploads.
+// An upload of a range of a sharded array: splits the bytes among its parts' uploads.
 class ShardedUpload : public Upload {
  public:
-  // `parts[i]`: of part i, or null where none of its bytes are in the range.
+  // `parts[i]`: the upload of part i; null if the range has none of its bytes.
   ShardedUpload(Core* core, std::shared_ptr<session::Array> array, PartRanges ranges,
                 std::vector<std::unique_ptr<RangedUpload>> parts, int64_t begin, int64_t end)
       : core_(core),
@@ -64,11 +65,10 @@ class ShardedUpload : public Upload {
   int64_t position_;
 };
 
-// Reads a range of such an array: holds off writers of the parts that it lies in.
+// Reads a range of a sharded array. Writers of the parts in the range wait until it ends.
 class ShardedRead {
  public:
-  // No transaction is open when the last owner
-  // releases it.
+  // The last owner releases it without a transaction: the destructor begins one.
   static absl::StatusOr<std::shared_ptr<ShardedRead>> Enqueue(
       TenantTransaction& transaction, Core* core, Scheduler* scheduler, Operations* operations,
       const TenantId& tenant, std::shared_ptr<session::Array> array, int64_t begin, int64_t end);
@@ -83,7 +83,7 @@ class ShardedRead {
 
   absl::Status Await(SteadyTime deadline);
   const session::Array& array() const { return *array_; }
-  // After Await.
+  // Call after Await.
   std::unique_ptr<Download> MakeDownload(v1::Array description, SteadyTime deadline) const;
 
  private:

@@ -1,4 +1,4 @@
-// Operations: the devices and the axis that a client asks for.
+// Operations: reads the devices and the axis of a client's Sharding.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
@@ -47,7 +47,7 @@ absl::StatusOr<ops::Spread> Operations::ReadSharding(const v1::Sharding& shardin
     spread.devices.push_back(*device);
   }
   if (!spread.devices.empty()) return spread;
-  // A kind with memory and code of its own, before the processor.
+  // Prefers accelerators to the processor.
   std::string kind;
   for (size_t i = 0; i < devices.size(); ++i) {
     if (!scheduler_->health().Serves(static_cast<int>(i))) continue;

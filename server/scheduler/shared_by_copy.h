@@ -10,12 +10,12 @@
 
 namespace stride::scheduler {
 
-// Transfers by way of a region for what knows only bytes, such as an array that is spread over
-// devices: the daemon copies from the region, or into it, in the call's thread. An error, or a call
-// without a region (null), comes back as it is.
+// Adds region transfers to an upload or download that handles only bytes, such as a sharded
+// array's. The daemon copies from or to the region on the thread of the call. Returns an error, or
+// a transfer without a region (null), unchanged.
 absl::StatusOr<std::unique_ptr<Upload>> SharedByCopy(absl::StatusOr<std::unique_ptr<Upload>> upload,
                                                      std::shared_ptr<Region> region);
-// `offset`: where in the region the first byte goes; the region has room for all.
+// `offset`: the position of the first byte in the region, which must have room for all bytes.
 absl::StatusOr<std::unique_ptr<Download>> SharedByCopy(
     absl::StatusOr<std::unique_ptr<Download>> download, std::shared_ptr<Region> region,
     int64_t offset);

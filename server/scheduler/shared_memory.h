@@ -16,7 +16,8 @@
 
 namespace stride::scheduler {
 
-// One space of names and tickets for regions and mapped arrays. Thread-safe.
+// The region calls of clients: one space of names and tickets for regions and mapped arrays.
+// Thread-safe.
 class SharedMemory : public RegionService {
  public:
   // Both must outlive it.

@@ -1,5 +1,4 @@
-// Scheduler: memory when a device has none left: idle buffers leave it, for host memory and then
-// for files, and so make room.
+// Scheduler: eviction of idle buffers from a full device, to host memory and then to files.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -13,20 +12,21 @@
 namespace stride::scheduler {
 namespace {
 
-// A buffer that leaves, and then another try; more only where others took the room meanwhile.
+// Normally one eviction and a second try. More are needed only if other tenants took the space in
+// between.
 constexpr int kMaxRounds = 4;
-// Small buffers leave in company: beginning a copy costs more than copying them.
+// Small buffers are evicted in groups: to start a copy costs more than to copy them.
 constexpr int64_t kSmallBytes = int64_t{1} << 20;
 constexpr size_t kMaxCompany = 256;
 constexpr absl::Duration kSpillLogInterval = absl::Seconds(10);
-// As long as those who then get an error are told to wait.
+// Equals the retry delay in the error that clients get.
 constexpr absl::Duration kFailedWritePause = absl::Seconds(1);
 
 bool HasOtherCopy(const store::Buffer& buffer) {
   return buffer.replicas.size() > 1 || buffer.inline_bytes != nullptr;
 }
 
-// Nobody will ever read what is there: it is spoiled, or about to be made afresh.
+// The content is never read again: it is an error, or a task is about to overwrite all of it.
 bool IsWorthless(const store::Buffer& buffer) {
   if (!buffer.error.ok()) return true;
   if (buffer.writer == nullptr) return false;
@@ -36,20 +36,20 @@ bool IsWorthless(const store::Buffer& buffer) {
   });
 }
 
-// Tasks wait for it.
+// Whether tasks wait for the buffer.
 bool IsWanted(const store::Buffer& buffer) {
   return buffer.writer != nullptr || !buffer.readers.empty();
 }
 
 }  // namespace
 
-// Who may leave a place, one by one, looked for no further than they are asked for: those that go
-// for nothing, then the others; in each the least recently used first, and after them those that
-// tasks wait for, the last in the queue first. What leaves elsewhere meanwhile does no harm.
+// Finds victims for the eviction from one place, lazily. Buffers with another copy come first, then
+// the others. Each group is in order of least recent use, followed by the buffers that tasks wait
+// for, last in the queue first. Evictions elsewhere may run concurrently.
 class Scheduler::Leavers {
  public:
-  // Not those of tasks that have waited longer than `turn` for memory there: they would have to
-  // come back, and others leave for them.
+  // Excludes the buffers of tasks that have waited there for memory longer than `turn`: they would
+  // have to return, at the cost of other evictions.
   Leavers(GlobalTransaction& transaction, Scheduler* scheduler, const Lane& lane, uint64_t turn)
       : transaction_(transaction), scheduler_(scheduler), place_(lane.device) {
     scheduler->lanes_.ForEach(transaction, [&](const Lane& other) {
@@ -59,7 +59,7 @@ class Scheduler::Leavers {
     });
   }
 
-  // Null: nobody is left.
+  // The next victim. Null: there is none.
   std::shared_ptr<store::Buffer> Next() {
     for (;;) {
       while (auto buffer = scheduler_->core_->reclaimer->NextUsed(place_, spare_, &last_)) {
@@ -67,7 +67,8 @@ class Scheduler::Leavers {
         bool stays = buffer->num_holders > 0 || scheduler_->IsMoving(transaction_, buffer.get()) ||
                      kept_.count(buffer.get()) > 0;
         if (stays) continue;
-        // One may have lost its other copy since it was handed out as one that goes for nothing.
+        // The buffer may have been handed out in the first group and have lost its other copy
+        // since.
         if (!spare_ && gone_for_nothing_.count(buffer.get()) > 0) continue;
         if (IsWanted(*buffer) && !IsWorthless(*buffer)) {
           wanted_.push_back(std::move(buffer));
@@ -123,8 +124,8 @@ Memory::Outcome Scheduler::AllocateScratch(GlobalTransaction& transaction, Lane&
   return Memory::Outcome::kFull;
 }
 
-// kAllocated: there is room now, as far as can be told; kLater: buffers are leaving; kFull: what is
-// there is in use, or has nowhere to go.
+// kAllocated: there is probably room now. kLater: evictions are in flight. kFull: all buffers are
+// in use, or no other place has room for them.
 Memory::Outcome Scheduler::MakeRoom(GlobalTransaction& transaction, Lane& lane, uint64_t size,
                                     uint64_t turn, bool outside) {
   int place = lane.device;
@@ -134,14 +135,14 @@ Memory::Outcome Scheduler::MakeRoom(GlobalTransaction& transaction, Lane& lane, 
   memory_.TrimAll(transaction, lane, turn);
   auto granularity = static_cast<uint64_t>(lane.description.arena_granularity_bytes());
   uint64_t least = outside ? size : store::ArenaPool::LeastArenaFor(size, granularity);
-  // A device that gave no arena although its limit allows one has less than it says.
+  // A device that refused an arena within its limit has less memory than it reports.
   int64_t room = std::min(memory_.room(transaction, place), static_cast<int64_t>(least) - 1);
-  const store::ArenaPool none;  // a gap in an arena would not do
+  const store::ArenaPool none;  // scratch memory is allocated outside arenas
   EvictionPlan plan(outside ? none : lane.pool, size, least, room);
   std::vector<Spill> spills;
   bool later = false;
   int64_t company = 0, max_company = static_cast<int64_t>(memory_.limit_bytes(place) / 16);
-  size_t num_needed = 0;  // what is behind them goes along
+  size_t num_needed = 0;  // the victims after them are small ones that join the group
   Leavers leavers(transaction, this, lane, turn);
   while (auto buffer = leavers.Next()) {
     Spill spill{.buffer = buffer,
@@ -181,7 +182,8 @@ Memory::Outcome Scheduler::MakeRoom(GlobalTransaction& transaction, Lane& lane, 
   return later && outcome == Memory::Outcome::kAllocated ? Memory::Outcome::kLater : outcome;
 }
 
-// A block in the next place that has room: of the buffer's tenant, as on devices.
+// Allocates a block in the next place that has room. It belongs to the buffer's tenant, as on
+// devices.
 Memory::Outcome Scheduler::FindTarget(GlobalTransaction& transaction, Spill* spill, uint64_t turn) {
   auto size = static_cast<uint64_t>(spill->buffer->size);
   for (int place : {core_->memory_place(), core_->disk_place()}) {
@@ -207,7 +209,7 @@ Memory::Outcome Scheduler::Evict(GlobalTransaction& transaction, int place,
       ++spill.to->num_copies;
       copies.push_back(std::move(spill));
     } else if (IsWorthless(buffer) || HasOtherCopy(buffer)) {
-      // Asked once more: finding targets for others may have taken the other copy.
+      // Checks again: the search for other buffers' targets may have evicted the other copy.
       if (!IsWorthless(buffer)) spilled_.dropped_bytes += buffer.size;
       buffer.DropReplica(place);
       dropped = true;
@@ -251,12 +253,13 @@ void Scheduler::SpillDone(GlobalTransaction& transaction, const Spill& spill,
   if (status.ok() && there && !stale) {
     buffer.AddReplica(spill.to->device, spill.target);
     spilled_.spilled_bytes += buffer.size;
-    // A reader may have come meanwhile: then there are two copies, and the next time none is made.
+    // If a reader has pinned the buffer since, both copies stay, and its next eviction copies
+    // nothing.
     if (buffer.num_holders == 0 && !IsMoving(transaction, &buffer)) buffer.DropReplica(place);
   } else {
     core_->reclaimer->Add({buffer.tenant, spill.to->device, spill.target});
     if (!status.ok()) {
-      buffer.Touch();  // others are tried before it next time
+      buffer.Touch();  // the next eviction tries others first
       spilling_[place].failed = true;
       SpillFailed(transaction, spill, status);
     }
@@ -293,7 +296,7 @@ bool Scheduler::IsMoving(TenantTransaction& transaction, const store::Buffer* bu
   return move != moves_.end() && move->first.first == buffer;
 }
 
-// A line now and then while it goes on: whoever wonders where the time goes finds it there.
+// Logs the totals at intervals during evictions, so that an operator can see why work is slow.
 void Scheduler::LogSpill(GlobalTransaction& transaction) {
   if (spilled_.spilled_bytes == logged_spilled_bytes_ || core_->Now() < next_spill_log_) return;
   logged_spilled_bytes_ = spilled_.spilled_bytes;
@@ -305,8 +308,8 @@ void Scheduler::LogSpill(GlobalTransaction& transaction) {
                                   sample.returned_bytes, " came back"));
 }
 
-// Two threads of ours must not use the same bytes at once; a worker's may, since the copy is then
-// thrown away.
+// No task in place begins while a thread of the daemon copies the buffer's bytes. A write by a
+// worker only makes the copy stale.
 bool Scheduler::WaitsForCopy(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || !use.write || use.fresh) continue;

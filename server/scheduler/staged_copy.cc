@@ -10,7 +10,8 @@
 namespace stride::scheduler {
 namespace {
 
-// Copies in flight for one reader: enough to keep the copy engine busy while the bytes are sent on.
+// Copies in flight for one reader: enough to keep the copy engine busy while earlier bytes are sent
+// to the client.
 constexpr size_t kPiecesAhead = 4;
 
 absl::Status NoSlot(const broker::Worker& worker) {
@@ -72,8 +73,8 @@ void StagedWriter::Send() {
     absl::MutexLock lock(&state_->mutex);
     ++state_->outstanding;
   }
-  // The slot goes back when the device has read it, also when this writer is gone by then; of a
-  // copy that failed, when its bytes were sent again.
+  // The slot is released when the device has read it, also after the end of this writer. After a
+  // failed copy it is released when its bytes were sent again.
   auto done = [state = state_,
                piece = Piece{worker_, slot_, offset_, filled_}](absl::Status status) {
     absl::MutexLock lock(&state->mutex);

@@ -17,15 +17,15 @@
 
 namespace stride::scheduler {
 
-// What a dying worker cut off goes on with its successor, until it was tried this often.
+// Attempts for a transfer, each with a new worker after the death of the last.
 inline constexpr int kMaxTransferTries = 3;
 
-// Whether this is the worker's end, whatever ended it, and not the array's or the device's.
+// Whether the worker has ended, for any reason; the array and the device may be usable.
 bool IsLostWorker(const absl::Status& status);
-// Whether another try may do better: the worker has ended, or none is there at the moment.
+// Whether another attempt may succeed: the worker has ended, or none is available now.
 bool MayGoOn(const absl::Status& status);
 
-// Copies by `copy()`, again from the start when a worker's death cut it off.
+// Calls `copy()`, and again from the start if the worker's death interrupted it.
 template <typename Copy>
 absl::Status CopyWithSuccessors(Copy copy) {
   absl::Status status;
@@ -36,35 +36,35 @@ absl::Status CopyWithSuccessors(Copy copy) {
   return status;
 }
 
-// Bytes into device memory through the worker's pinned staging: each slot is sent as soon as it is
-// full. One thread at a time. Blocks while no slot is free.
+// Writes bytes to device memory through the worker's pinned staging memory. Sends each slot as soon
+// as it is full. One thread at a time. Blocks while no slot is free.
 class StagedWriter {
  public:
-  // Bytes that were accepted and may not be on the device, in the slot of a worker that died.
+  // Accepted bytes that may not be on the device, in the slot of a worker that died.
   struct Piece {
     std::shared_ptr<broker::Worker> worker;
     broker::StagingPool::Slot slot;
-    uint64_t offset;  // in the arena
+    uint64_t offset;  // within the arena
     uint64_t size;
   };
 
   StagedWriter(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
                SteadyTime deadline);
-  // Copies under way give their slots back when they end.
+  // Does not block: copies in flight release their slots when they end.
   ~StagedWriter();
 
-  // After an error `num_accepted` tells how far it came.
+  // After an error, num_accepted() is the number of bytes that were taken.
   absl::Status Write(std::string_view bytes);
-  // Sends the rest and waits until all is on the device.
+  // Sends the rest and blocks until all bytes are on the device.
   absl::Status Finish();
 
   uint64_t num_accepted() const { return num_accepted_; }
-  // After an error: waits for what is under way, and takes what a successor has to write again. The
-  // caller gives the slots back.
+  // After an error: blocks until all copies have ended, and takes the pieces to write again with
+  // the next worker. The caller releases their slots.
   std::vector<Piece> TakeLost();
-  // Writes such a piece with this writer's worker, before any other bytes.
+  // Writes a lost piece with this writer's worker, before any other bytes.
   absl::Status WriteAgain(const Piece& piece);
-  // Where the next bytes go.
+  // The position of the next bytes, in the arena.
   uint64_t offset() const { return offset_ + filled_; }
 
  private:
@@ -73,7 +73,7 @@ class StagedWriter {
     int outstanding ABSL_GUARDED_BY(mutex) = 0;
     absl::Status status ABSL_GUARDED_BY(mutex);
     std::vector<Piece> lost ABSL_GUARDED_BY(mutex);
-    // Nobody will take what is lost.
+    // The writer has ended: failed copies release their slots themselves.
     bool abandoned ABSL_GUARDED_BY(mutex) = false;
   };
   void Send();
@@ -89,7 +89,7 @@ class StagedWriter {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-// Bytes out of device memory, a few slots ahead of the reader. One thread at a time.
+// Reads bytes from device memory, a few slots ahead of its caller. One thread at a time.
 class StagedReader {
  public:
   StagedReader(std::shared_ptr<broker::Worker> worker, uint64_t arena, uint64_t offset,
@@ -118,7 +118,7 @@ class StagedReader {
   uint64_t remaining_;
   const SteadyTime deadline_;
   std::deque<std::shared_ptr<Piece>> ahead_;
-  uint64_t consumed_ = 0;  // of the first piece
+  uint64_t consumed_ = 0;  // bytes of ahead_.front() that were returned
 };
 
 }  // namespace stride::scheduler

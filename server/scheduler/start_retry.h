@@ -6,9 +6,9 @@
 
 namespace stride::scheduler {
 
-// When to start a worker again of which `tries` have died while they started, over `trying` so far:
-// after this pause. None: the device is given up. Only a device whose workers always die is: so it
-// takes some tries and some time, and a burst of kills from outside costs no work.
+// The pause before the next start of a worker, after `tries` starts have died during `trying`.
+// None: no further start. That takes several tries and some time, so that a burst of kills from
+// outside fails no work.
 std::optional<absl::Duration> PauseBeforeNextStart(int tries, absl::Duration trying,
                                                    absl::Duration patience);
 

@@ -1,4 +1,4 @@
-// Scheduler: ending a task that is in its worker's queue, perhaps running.
+// Scheduler: ends a task that is in its worker's queue, perhaps running.
 #include <utility>
 
 #include "server/base/error.h"
@@ -9,8 +9,9 @@
 
 namespace stride::scheduler {
 
-// It ends with `unrun` when the worker can still take it out. Otherwise it has begun: it may go on
-// for the grace, from when it is its turn, and then its worker is killed with `running`.
+// The task ends with `unrun` if the worker can still remove it from its queue. Otherwise it may run
+// for the grace, which begins when it is first in the queue. Then its worker is killed with
+// `running`.
 void Scheduler::Stop(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                      absl::Status unrun, absl::Status running) {
   if (task->stop.ok()) task->stop = std::move(running);
@@ -35,8 +36,8 @@ void Scheduler::CancelAll(const TenantId& tenant, absl::Span<const std::shared_p
   });
 }
 
-// Of the first task in flight, if it is to end. Its worker need not have answered the recall: a
-// command loop answers nothing while the driver holds it until a kernel ends.
+// Begins the grace of the first task in flight, if the task is to end. It does not wait for an
+// answer to the recall: a driver call may block the worker's command loop until a kernel ends.
 void Scheduler::BeginGrace(Lane& lane) {
   if (lane.worker == nullptr || lane.in_flight.empty()) return;
   const std::shared_ptr<Task>& task = lane.in_flight.front().launched();
@@ -52,7 +53,7 @@ void Scheduler::BeginGrace(Lane& lane) {
 void Scheduler::GraceOver(Lane& lane, const std::shared_ptr<Task>& task) {
   if (!task->grace_begun || lane.worker == nullptr) return;
   if (lane.in_flight.empty() || lane.in_flight.front().launched() != task) return;
-  // It may have ended by itself, with the news of it on their way: another must not die for it.
+  // The task may have ended, with its result still in flight. Then another task would die for it.
   uint64_t last = task->first_sequence;
   for (const Lane::InFlight& entry : lane.in_flight) {
     if (entry.launched() == task) last = entry.sequence;
@@ -62,12 +63,12 @@ void Scheduler::GraceOver(Lane& lane, const std::shared_ptr<Task>& task) {
   lane.worker->Kill(task->stop);
 }
 
-// What the task that was running when its worker died ends with.
+// The status of the task that was running when its worker died.
 absl::Status Scheduler::LossOf(const Lane& lane, const Task& task, const broker::WorkerDeath& death,
                                bool faulted) const {
   if (faulted) return WithArguments(death.cause, task);
   if (!task.stop.ok()) return task.stop;
-  // The one that the worker was killed for had just ended, and this one cannot be repeated.
+  // The worker was killed for a task that had just ended, and this task cannot be repeated.
   if (lane.killed) {
     return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
                      "the device process was ended for another operation while this one ran");

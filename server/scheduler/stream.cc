@@ -15,11 +15,13 @@ namespace stride::scheduler {
 namespace {
 
 constexpr size_t kPiecesAtOnce = 2;
-// Of a device's limit, a piece takes at most this part: two are there at once, beside others' work.
+// A piece takes at most this fraction of a device's limit, since two are in flight alongside other
+// tasks.
 constexpr uint64_t kPiecesOfDevice = 8;
-// Larger ones are not faster, and take longer to end.
+// Larger pieces are not faster, and take longer to cancel.
 constexpr uint64_t kMaxPieceBytes = uint64_t{64} << 20;
-// Of runs that are no further apart, so many bytes are read at once where reading is not free.
+// If runs are at most kCloseRuns bytes apart, kReadAhead bytes are read at once, except from host
+// memory.
 constexpr int64_t kCloseRuns = 16 << 10;
 constexpr size_t kReadAhead = 256 << 10;
 
@@ -75,7 +77,7 @@ void Stream::Stop(TenantTransaction& transaction) {
   for (const Flying& flying : flying_) scheduler_->Cancel(transaction, flying.task);
 }
 
-// After an error: no piece may be left that nobody waits for.
+// After an error: cancels the pieces in flight and waits for them, so that none outlives the task.
 void Stream::EndAll() {
   {
     GlobalTransaction transaction(*core_);
@@ -86,7 +88,8 @@ void Stream::EndAll() {
   flying_.clear();
 }
 
-// The output's only block is where idle arrays go, and stays there until the end.
+// Moves or allocates the output's only block in host memory or a file. It stays there until the
+// end.
 absl::Status Stream::PlaceOutput() {
   bool fresh = uses_.back().fresh;
   {
@@ -105,7 +108,7 @@ absl::Status Stream::PlaceOutput() {
       "Needed: ",
       size, " bytes");
   const ErrorMetadata metadata = {{"bytes", absl::StrCat(size)}};
-  // A result larger than every place never fits.
+  // A result larger than both limits never fits, so a retry is of no use.
   const bool fits = std::max(scheduler_->memory_.limit_bytes(core_->memory_place()),
                              scheduler_->memory_.limit_bytes(core_->disk_place())) >= size;
   absl::StatusOr<store::Allocation> block =
@@ -162,7 +165,8 @@ absl::StatusOr<std::shared_ptr<store::Buffer>> Stream::InputOf(size_t slot,
 
 absl::Status Stream::Start(int64_t index) {
   ops::Piece piece = pieces_.At(index);
-  // They need what those before make: all partial results, or bytes between their own elements.
+  // These pieces read results of earlier ones: all partial results, or bytes between their own
+  // elements.
   while (!flying_.empty() && (piece.role == ops::Piece::Role::kCombine || piece.keeps_rest)) {
     if (absl::Status status = EndFirst(); !status.ok()) return status;
   }
@@ -247,8 +251,8 @@ absl::Status Stream::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
   return status;
 }
 
-// The lock is not held while bytes are copied: the buffer is, and its content does not change since
-// the operation is the one whose turn it is.
+// Copies without a transaction. The buffer is pinned, and its content does not change, since this
+// operation's task stands first in its order.
 absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& region,
                               std::string* bytes) {
   auto run = static_cast<size_t>(region.run_bytes);
@@ -290,7 +294,7 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
     if (!there.ok()) return there.status();
     worker = *std::move(there);
   }
-  // Appends to `out`.
+  // Appends `count` bytes to `out`.
   auto read = [&](uint64_t offset, size_t count, std::string* out) -> absl::Status {
     if (worker == nullptr) {
       out->resize(out->size() + count);
@@ -312,7 +316,7 @@ absl::Status Stream::ReadRuns(const store::Buffer& buffer, const ops::Region& re
   if (ahead <= run) {
     return ForEachRun(region, [&](uint64_t offset) { return read(offset, run, bytes); });
   }
-  // Short runs near each other: one read for many.
+  // Short runs near each other share one read.
   std::string window;
   uint64_t begin = 0;
   return ForEachRun(region, [&](uint64_t offset) -> absl::Status {
@@ -344,7 +348,8 @@ absl::Status Stream::WriteRegion(const ops::Region& region, const std::string& b
   });
 }
 
-// Into a file, with what lies between them: nobody else writes there meanwhile.
+// Writes close runs to a file together with the bytes between them. No other thread writes the
+// block.
 absl::Status Stream::WriteCloseRuns(const ops::Region& region, const std::string& bytes) {
   auto run = static_cast<size_t>(region.run_bytes);
   const char* next = bytes.data();
@@ -368,9 +373,10 @@ absl::Status Stream::WriteCloseRuns(const ops::Region& region, const std::string
   return status.ok() ? flush() : status;
 }
 
-// --- of the scheduler ---
+// --- Scheduler's part ---
 
-// Begins to compute it in pieces when it is its turn, or ends it with the reason why it cannot be.
+// Begins to compute the task in pieces if all earlier accesses have ended. Ends the task with an
+// error if it cannot be cut.
 void Scheduler::BeginStream(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
                             const absl::Status& too_large) {
   Lane& lane = *task->lane;
@@ -384,7 +390,7 @@ void Scheduler::BeginStream(GlobalTransaction& transaction, const std::shared_pt
                                          pieces.status().message(), ": ", too_large.message())));
     return;
   }
-  // It reads and writes apart from the worker's queue, so all before it has to have ended.
+  // Pieces read and write outside the worker's queue, so all earlier accesses must have ended.
   if (!task->pending.empty() || WaitsForCopy(transaction, task)) {
     Unplace(transaction, *task);
     SetState(transaction, *task, TaskState::kWaiting);
@@ -399,12 +405,12 @@ void Scheduler::BeginStream(GlobalTransaction& transaction, const std::shared_pt
   Unplace(transaction, *task);
   task->ran_on_device = lane.device;
   task->dispatch_time = core_->Now();
-  // To a successor it has begun, in no worker that it knows.
+  // The next daemon sees a task that has begun, in an unknown worker.
   task->worker_record = 0;
   task->first_sequence = task->last_sequence = 1;
   ContentChanges(transaction, *task);
   ++task->uses.back().buffer->num_writes;
-  ++task->uses.back().buffer->num_holders;  // from here on no copy of it is begun
+  ++task->uses.back().buffer->num_holders;  // pinned: no eviction begins from here on
   task->stream = std::make_shared<Stream>(core_, this, task, &lane, *std::move(pieces));
   SetState(transaction, *task, TaskState::kDispatched);
   core_->streams.Run([stream = task->stream] { stream->Run(); });

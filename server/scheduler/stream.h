@@ -14,17 +14,16 @@
 
 namespace stride::scheduler {
 
-// One operation whose arrays do not fit its device together, computed in pieces. Its own task has
-// its place in the order of its arrays and does nothing but wait; each piece is a task of its own,
-// on buffers that nobody else knows: the inputs' parts come as inline bytes, and what the piece
-// made is copied into the operation's output, which lies where idle arrays go (host memory or a
-// file).
+// Computes one operation in pieces, since its arrays do not fit its device together. The
+// operation's task holds its place in the order of its arrays and only waits. Each piece is a task
+// of its own on private buffers. The parts of inputs are inline bytes. The result of a piece is
+// copied into the operation's output, in host memory or a file.
 //
-// Two pieces are under way at once, so that one is computed while the bytes of the other are
-// copied. Runs on a thread of its own, between transactions.
+// Two pieces are in flight at once, so that one is computed while the bytes of the other are
+// copied. Runs on its own thread, which begins transactions.
 class Stream : public Conductor {
  public:
-  // `task` has ended waiting for all before it.
+  // All accesses before `task` have ended.
   Stream(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task, Lane* lane,
          ops::Pieces pieces);
 
@@ -61,10 +60,10 @@ class Stream : public Conductor {
   const std::vector<Use> uses_;  // the task's
   const std::shared_ptr<store::Buffer> output_;
 
-  store::Allocation home_;  // of the output
+  store::Allocation home_;  // the output's block
   int home_place_ = -1;
-  std::deque<Flying> flying_;  // changed by Run alone, in a transaction
-  // Of each slot: the part that the last piece had. Operands that are not cut stay as they are.
+  std::deque<Flying> flying_;  // only Run changes it, in a transaction
+  // The part of an input that the last piece used, by slot. Operands that are not cut are reused.
   struct Known {
     ops::Piece::Source source;
     std::shared_ptr<store::Buffer> buffer;

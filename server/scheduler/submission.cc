@@ -10,8 +10,8 @@
 
 namespace stride::scheduler {
 
-bool SubmitBatch::Accepts(const v1::Operation& operation) {
-  return !operation.has_program_call() && !Operations::NeedsGlobal(ops::OutputsOf(operation), {});
+bool Operations::MayBatch(const v1::Operation& operation) const {
+  return !operation.has_program_call() && !NeedsGlobal(ops::OutputsOf(operation), {});
 }
 
 absl::StatusOr<std::shared_ptr<OperationHandle>> TenantBatch::Submit(

@@ -10,7 +10,7 @@
 namespace stride::scheduler {
 namespace {
 
-// The first error in the order of the list; all tasks have ended.
+// The first error in the order of the list. All tasks must have ended.
 absl::Status FirstError(const std::vector<std::shared_ptr<Task>>& tasks) {
   for (const auto& task : tasks) {
     if (!task->result.ok()) return task->result;
@@ -66,7 +66,8 @@ void TaskHandle::AddCallback(TenantTransaction& transaction, Done callback) {
     accepted_.task->on_done.push_back(std::move(callback));
     return;
   }
-  // Called when the last of them has ended. The count changes in transactions.
+  // Shared by the tasks' callbacks: the last of them calls `callback`. Transactions guard the
+  // count.
   struct Last {
     Core* core;
     TenantId tenant;

@@ -18,7 +18,7 @@
 
 namespace stride::scheduler {
 
-// The handle of an operation that became a task, or several, or none (a view).
+// The handle of an operation that became one task, several, or none (a view).
 class TaskHandle : public OperationHandle {
  public:
   // The pointers must outlive it.
@@ -42,7 +42,7 @@ class TaskHandle : public OperationHandle {
   absl::StatusOr<v1::InlineArray> ReadInline(int output, SteadyTime deadline) override;
 
  private:
-  // Calls `function` with the batch's transaction, or with one of its own.
+  // Calls `function` with the batch's transaction, or with a new one if `batch` is null.
   template <typename Function>
   auto InTransaction(SubmitBatch* batch, Function function) const;
   void AddCallback(TenantTransaction& transaction, Done callback);

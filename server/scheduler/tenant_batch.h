@@ -13,7 +13,7 @@
 
 namespace stride::scheduler {
 
-// A batch, and the transaction of its tenant in which all of its calls happen.
+// A batch. All of its calls happen in the transaction of the tenant that it owns.
 class TenantBatch final : public SubmitBatch {
  public:
   // All outlive it.

@@ -8,7 +8,7 @@
 
 namespace stride::scheduler {
 
-// What each tenant uses, from its accounts, the scheduler and the regions. Thread-safe.
+// The usage of each tenant, from its accounts, the scheduler and the regions. Thread-safe.
 class Tenants : public TenantService {
  public:
   // All must outlive it.

@@ -21,7 +21,7 @@ constexpr int64_t kFilePieceBytes = int64_t{1} << 20;
 }  // namespace
 
 ArrayWriter::~ArrayWriter() {
-  shared_.reset();  // its worker is used until then
+  shared_.reset();  // ends before num_copies lets the worker end
   if (lane_ == nullptr) return;
   TenantTransaction transaction(*core_, lane_->tenant);
   --lane_->num_copies;
@@ -88,7 +88,7 @@ absl::Status ArrayWriter::Send(bool wait) {
       }
     }
     if (status.ok()) return status;
-    // What a worker's death cut off is still in the region.
+    // The bytes of copies that a worker's death interrupted are still in the region.
     std::vector<RegionCopies::Piece> lost = shared_->TakeLost();
     unsent_.insert(unsent_.begin(), lost.begin(), lost.end());
     while (!status.ok()) {
@@ -106,8 +106,8 @@ absl::Status ArrayWriter::OpenStaged(uint64_t offset, SteadyTime deadline) {
   return absl::OkStatus();
 }
 
-// What its worker had not yet brought to the device is still in the staging memory that both
-// shared: a successor goes on from there.
+// Continues with the next worker. Bytes that the dead one had not copied to the device are still in
+// its staging memory.
 absl::Status ArrayWriter::GoOn(absl::Status lost) {
   const uint64_t next = staged_->offset();
   std::vector<StagedWriter::Piece> pieces;
@@ -201,7 +201,7 @@ absl::StatusOr<v1::Array> RangedUpload::Finish() {
   }
   if (absl::Status status = writer_.Finish(); !status.ok()) return status;
   TenantTransaction transaction(*core_, array_->buffer->tenant);
-  // It was deleted meanwhile, and views of it say so.
+  // The array was deleted during the upload; views of it carry the error.
   if (!array_->buffer->error.ok()) return array_->buffer->error;
   complete_ = true;
   Completed(transaction);
@@ -209,7 +209,7 @@ absl::StatusOr<v1::Array> RangedUpload::Finish() {
 }
 
 absl::Status ReceivingUpload::Open(SteadyTime deadline) {
-  // One call gets the memory; others that came at the same time find it there.
+  // One call allocates the memory, and concurrent ones then find it.
   absl::MutexLock allocation_lock(&receiving_->allocation);
   Lane* lane;
   store::Allocation target;
@@ -226,7 +226,7 @@ absl::Status ReceivingUpload::Open(SteadyTime deadline) {
   if (!have) {
     auto allocated = scheduler_->BlockingAllocate(*lane, array_->buffer->size);
     if (absl::IsResourceExhausted(allocated.status()) && lane->device == core_->memory_place()) {
-      // What is larger than the device may lie in a file as well.
+      // An array larger than the device may lie in a file too.
       {
         TenantTransaction transaction(*core_, array_->buffer->tenant);
         lane = &scheduler_->LaneFor(transaction, array_->buffer->tenant, core_->disk_place());
@@ -258,7 +258,7 @@ void ReceivingUpload::Completed(TenantTransaction& transaction) {
 }
 
 ReceivingUpload::~ReceivingUpload() {
-  // What was written stays, so that the client can go on from there.
+  // The bytes written so far stay, so that the client can continue after them.
   bool arrived = !complete_ && writer_.Finish().ok();
   TenantTransaction transaction(*core_, array_->buffer->tenant);
   LetGo(transaction);
@@ -396,7 +396,7 @@ absl::StatusOr<Download::SharedChunk> ArrayDownload::NextShared(int64_t max_byte
       status = chunk.status();
     }
     if (!MayGoOn(status)) return status;
-    // A successor reads again what was not told of yet.
+    // The next worker copies again from the first byte that was not returned.
     shared_.reset();
     opened_ = false;
     if (i + 1 < kMaxTransferTries) status = absl::OkStatus();

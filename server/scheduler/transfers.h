@@ -15,48 +15,49 @@
 
 namespace stride::scheduler {
 
-// Where the bytes of an upload go: straight into host memory, or into device memory, through
-// staging or from the client's own region.
+// Writes the bytes of an upload: directly to host memory or a file, or to device memory through
+// staging or from the client's own region. One thread at a time; the caller has no transaction.
 class ArrayWriter {
  public:
   ArrayWriter(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
   ~ArrayWriter();
 
-  // Before Open: the bytes come from there, by WriteShared, and not by Write.
+  // Called before Open: the bytes then come from the region by WriteShared, not by Write.
   void ShareRegion(std::shared_ptr<Region> region) { region_ = std::move(region); }
   const Region* region() const { return region_.get(); }
-  // `offset` is from the start of the allocation.
+  // `offset` counts from the start of the allocation. Blocks until the device queue has a worker if
+  // the device needs one.
   absl::Status Open(Lane& lane, const store::Allocation& target, int64_t offset,
                     SteadyTime deadline);
   absl::Status Write(std::string_view bytes);
-  // Within the region. Its bytes may be read until Finish.
+  // Writes bytes [offset, offset + size) of the region, which may be read until Finish returns.
   absl::Status WriteShared(int64_t offset, int64_t size);
-  // Waits until all is there.
+  // Blocks until all bytes are in the allocation.
   absl::Status Finish();
 
  private:
   absl::Status OpenStaged(uint64_t offset, SteadyTime deadline);
   absl::Status GoOn(absl::Status lost);
   absl::Status OpenShared();
-  // Sends what is in `unsent_`; with `wait`, waits for all.
+  // Sends the pieces in `unsent_`; with `wait`, blocks until all copies have ended.
   absl::Status Send(bool wait);
 
   Core* const core_;
   Scheduler* const scheduler_;
   Lane* lane_ = nullptr;
-  store::Allocation target_;       // keeps the mapping
+  store::Allocation target_;       // keeps the arena mapped
   std::byte* position_ = nullptr;  // host memory
-  uint64_t file_offset_ = 0;       // where there is neither that nor staging
+  uint64_t file_offset_ = 0;  // in the arena's file, if there is neither host memory nor staging
   std::unique_ptr<StagedWriter> staged_;
   SteadyTime deadline_;
-  int num_tries_ = 0;               // workers that died
+  int num_tries_ = 0;               // attempts that a worker's death ended
   std::shared_ptr<Region> region_;  // null: the bytes come by Write
   std::unique_ptr<RegionCopies> shared_;
   std::deque<RegionCopies::Piece> unsent_;
-  uint64_t next_offset_ = 0;  // in the arena, of what comes next from the region
+  uint64_t next_offset_ = 0;  // in the arena, for the next bytes from the region
 };
 
-// Counts the bytes of one range and passes them on.
+// An upload of one range: counts the bytes and passes them to the writer.
 class RangedUpload : public Upload {
  public:
   RangedUpload(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
@@ -73,14 +74,14 @@ class RangedUpload : public Upload {
   absl::Status Write(std::string_view bytes) override;
   absl::Status WriteShared(int64_t offset, int64_t size) override;
   absl::StatusOr<v1::Array> Finish() override;
-  // Before Open; null: the call has none.
+  // Called before Open; null: the call has no region.
   void ShareRegion(std::shared_ptr<Region> region) { writer_.ShareRegion(std::move(region)); }
 
  protected:
   // All bytes are in the array.
   virtual void Completed(TenantTransaction& transaction) = 0;
-  // From before the first byte to the end of all copies the buffer stays where it is, also when its
-  // array is deleted meanwhile.
+  // Hold pins the buffer from before the first byte to the end of all copies. A deletion of the
+  // array in between does not unpin it.
   void Hold();
   void LetGo(TenantTransaction& transaction);
 
@@ -95,7 +96,7 @@ class RangedUpload : public Upload {
   bool holding_ = false;
 };
 
-// A range of a new array.
+// An upload of a range of a new array.
 class ReceivingUpload : public RangedUpload {
  public:
   ReceivingUpload(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
@@ -103,7 +104,7 @@ class ReceivingUpload : public RangedUpload {
       : RangedUpload(core, scheduler, std::move(array), begin, end),
         receiving_(std::move(receiving)) {}
   ~ReceivingUpload() override;
-  // Gets the array its memory if no other range did yet.
+  // Allocates the array's memory if no other range has done so. Blocks while memory is short.
   absl::Status Open(SteadyTime deadline);
 
  private:
@@ -111,7 +112,8 @@ class ReceivingUpload : public RangedUpload {
   const std::shared_ptr<session::Receiving> receiving_;
 };
 
-// A range of an array that is there, held against all others meanwhile.
+// Overwrites a range of an existing array. `task` is a host access that keeps all other accesses
+// out until the end.
 class OverwriteUpload : public RangedUpload {
  public:
   OverwriteUpload(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
@@ -148,9 +150,9 @@ class ArrayDownload : public Download {
  private:
   absl::Status Open();
   absl::StatusOr<Chunk> NextOfFile(int64_t max_bytes);
-  // At once, of what the daemon itself can read.
+  // Copies without a worker, from memory or a file of the daemon.
   absl::StatusOr<SharedChunk> CopyShared(int64_t max_bytes);
-  // From the device; several copies are under way.
+  // Waits for the next copy from the device; several are in flight.
   absl::StatusOr<SharedChunk> AwaitShared(int64_t max_bytes);
   SharedChunk Shared(int64_t size);
 
@@ -162,15 +164,15 @@ class ArrayDownload : public Download {
   const int64_t end_;
   const SteadyTime deadline_;
   bool opened_ = false;
-  Lane* lane_ = nullptr;  // whose worker is used
+  Lane* lane_ = nullptr;  // its worker does not end during the download
   store::Allocation source_;
   std::shared_ptr<const std::string> inline_bytes_;
   std::unique_ptr<StagedReader> staged_;
   bool from_file_ = false;
-  const std::shared_ptr<Region> region_;  // null: the bytes go by Next
+  const std::shared_ptr<Region> region_;  // null: the caller uses Next
   int64_t region_position_;
   std::unique_ptr<RegionCopies> shared_;
-  int64_t num_requested_ = 0;  // bytes from position_ on, asked of the worker
+  int64_t num_requested_ = 0;  // bytes after position_ that were requested from the worker
 };
 
 }  // namespace stride::scheduler

@@ -46,7 +46,7 @@ double Scheduler::Budget(Lane& lane) {
   return budget;
 }
 
-// Null: nobody's turn begins; the timer looks again when one may.
+// The next flow whose time slice begins. Null: none; the timer retries when one may begin.
 FairShare::Flow* Scheduler::NextTurn(int device) {
   Turns& turns = turns_[device];
   SteadyTime wake;

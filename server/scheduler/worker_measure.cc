@@ -19,15 +19,15 @@ namespace {
 constexpr int kLeastWorkers = 4;
 constexpr double kLeastDeviceBytes = 256 << 20;
 constexpr double kMostDeviceBytes = 4.0 * (1 << 30);
-// The share of a device's memory that is kept free: arrays and workers grow during a start.
+// The share of a device's memory that stays free: arrays and workers grow during a start.
 constexpr double kDeviceReserve = 1.0 / 32;
 constexpr double kHostReserve = 1.0 / 8;
-// Workers looked at each time.
+// Workers sampled in each measurement.
 constexpr int kSamples = 8;
-// Processes and threads of the daemon, its compilers and everything else of its user.
+// Processes and threads of the daemon, its compilers and other programs of its user.
 constexpr int kOtherThreads = 512;
 
-// A new measurement counts a quarter: it moves with what workers do at the moment.
+// Weights a new measurement by a quarter, since it varies with the current work.
 void Blend(double measured, double* value) { *value += (measured - *value) / 4; }
 
 }  // namespace
@@ -60,7 +60,7 @@ std::optional<ProcessUse> ReadProcessUse(int pid) {
   std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));
   std::string line;
   std::getline(stat, line);
-  // The name, in parentheses, may hold anything.
+  // The name, in parentheses, may contain any character.
   std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
   std::string field;
   for (int i = 3; i <= 20 && fields >> field; ++i) {

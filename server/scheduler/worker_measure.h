@@ -6,7 +6,7 @@
 
 namespace stride::scheduler {
 
-// The resources of its machine that one process uses.
+// The resources of the host that one process uses.
 struct ProcessUse {
   int64_t private_bytes = 0;
   int num_threads = 0;
@@ -19,7 +19,7 @@ class WorkerCosts {
  public:
   explicit WorkerCosts(int num_devices) : device_bytes_(num_devices, kDeviceBytes) {}
 
-  // The device's `used` bytes are of all processes; before the first worker they were `before`.
+  // `used`: the device's bytes used by all processes now; `before`: before the first worker.
   void DeviceUsed(int device, int64_t used, int64_t before, int64_t arena_bytes, int num_workers);
   void Measured(const std::vector<ProcessUse>& workers);
 

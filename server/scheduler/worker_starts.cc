@@ -1,4 +1,4 @@
-// Scheduler: workers of lanes, from the wish for one to its end for another's.
+// Scheduler: start and end of the device queues' workers.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -21,7 +21,8 @@ constexpr int kMostInACrowd = 16;
 // starts wait for it.
 constexpr int kMostEndsAtOnce = 8;
 
-// A lack of a machine's resource carries the resource's name; a lack of device memory has none.
+// The error for a lack of a machine's resource has the resource's name; that for device memory has
+// none.
 WorkerSeats::Lack LackOf(const absl::Status& status) {
   return MetadataOf(status, "resource").empty() ? WorkerSeats::Lack::kDevice
                                                 : WorkerSeats::Lack::kMachine;
@@ -56,7 +57,7 @@ void Scheduler::WaitForWorker(GlobalTransaction& transaction, Lane& lane) {
   BeginStarts(transaction);
 }
 
-// Starts what may start now, and makes room for what waits only for that.
+// Starts the workers that may start now, and ends idle ones for those that wait only for room.
 void Scheduler::BeginStarts(GlobalTransaction& transaction) {
   if (ending_) return;
   const SteadyTime now = core_->Now();
@@ -143,7 +144,7 @@ void Scheduler::WorkerStarted(GlobalTransaction& transaction, Lane& lane,
                seats_.Free(lane->seat);
                WorkerDied(transaction, *lane, identity, death);
              } else {
-               MemoryChanged(transaction);  // what it had on the device is free
+               MemoryChanged(transaction);  // its device memory is free now
              }
              BeginStarts(transaction);
            }});
@@ -172,7 +173,7 @@ void Scheduler::WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
                                  core_->options.start_patience);
   }
   if (!pause.has_value()) return StartFailed(transaction, lane, why);
-  // Living workers may hold the resources that it lacked. One death may be chance.
+  // Running workers may have the resources that the start lacked. One death may be chance.
   if (lane.num_starts > 1) GiveWay(transaction, lane.device);
   core_->timer.At(core_->Now() + *pause, [this, lane = &lane] {
     GlobalTransaction transaction(*core_);
@@ -180,8 +181,8 @@ void Scheduler::WorkerNotStarted(GlobalTransaction& transaction, Lane& lane,
   });
 }
 
-// Other workers have the resources that this start needs. An idle one ends for it now, and the lane
-// is the first to start when a worker ends. This is no evidence against the device.
+// Other workers have the resources that this start needs. An idle one ends for it now, and the
+// device queue is the first to start when a worker ends. This is no evidence against the device.
 void Scheduler::StartLacked(GlobalTransaction& transaction, Lane& lane, const absl::Status& why) {
   const SteadyTime now = core_->Now();
   const WorkerSeats::Lack lack = LackOf(why);
@@ -211,8 +212,8 @@ absl::Status Scheduler::NoRoomFor(const Lane& lane) const {
       absl::Seconds(1), {{"device", device}});
 }
 
-// A canary shows whether the device is to blame, and the lane waits for its result. If the device
-// is not to blame, only this tenant's work fails, and after some tries.
+// A canary shows whether the device is to blame, and the device queue waits for its result. If the
+// device is not to blame, only this tenant's work fails, and after some tries.
 void Scheduler::StartFailed(GlobalTransaction& transaction, Lane& lane, const absl::Status& why) {
   ++lane.num_start_failures;
   GiveWay(transaction, lane.device);
@@ -235,7 +236,7 @@ absl::Status Scheduler::CannotRunNow(const Lane& lane) {
                   absl::Seconds(1));
 }
 
-// No worker will start: work of this lane that needs one ends with `status`.
+// No worker will start: work of this device queue that needs one ends with `status`.
 void Scheduler::EndStart(GlobalTransaction& transaction, Lane& lane, const absl::Status& status) {
   seats_.Leave(lane.seat);
   lane.starting = false;
@@ -244,14 +245,14 @@ void Scheduler::EndStart(GlobalTransaction& transaction, Lane& lane, const absl:
   ++lane.num_start_tries;
   lane.start_error = status;
   WakeWaiters(transaction);
-  if (ending_) return;  // a successor may have it done
+  if (ending_) return;  // the next daemon may run these tasks
   const std::vector<std::shared_ptr<Task>> tasks = lane.preparing.All();
   for (const auto& task : tasks) {
     if (task->state == TaskState::kPreparing) EndUnrun(transaction, task, status);
   }
 }
 
-// A canary has come back, or could not be sent.
+// A canary has ended, or could not be sent.
 void Scheduler::CanaryEnded(GlobalTransaction& transaction, int device) {
   lanes_.ForEach(transaction, [&](Lane& lane) {
     if (lane.device != device || !std::exchange(lane.awaits_canary, false)) return;
@@ -269,13 +270,13 @@ bool Scheduler::MayEndWorker(const Lane& lane) {
          !lane.growing && lane.num_asking == 0 && lane.num_awaiting == 0;
 }
 
-// Without work, and without any on its way.
+// Whether the device queue has no work in flight or in preparation.
 bool Scheduler::IsIdle(const Lane& lane) {
   return MayEndWorker(lane) && lane.preparing.empty() && !lane.streaming;
 }
 
 // Ends the idle worker that was used least recently, of this device or of any. False: there is
-// none. `except`: not this lane's.
+// none. `except`: not this device queue's.
 bool Scheduler::GiveWay(GlobalTransaction& transaction, std::optional<int> device,
                         const Lane* except) {
   Lane* least = nullptr;
@@ -289,7 +290,8 @@ bool Scheduler::GiveWay(GlobalTransaction& transaction, std::optional<int> devic
   return true;
 }
 
-// Its arrays stay: their memory is the daemon's. Empty arenas are released.
+// Ends the device queue's worker. Arrays stay, since the daemon owns their memory. Empty arenas are
+// released.
 void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
   Charge(transaction, lane, 0);
   memory_.Trim(transaction, lane, 0);
@@ -301,8 +303,9 @@ void Scheduler::EndWorker(GlobalTransaction& transaction, Lane& lane) {
   core_->executor.Run([worker = std::move(worker)] { worker->Shutdown(); });
 }
 
-// Where all are busy and a lane has waited for a turn's length, the lane that has had a worker
-// longest gets no new tasks, and returns the worker when its tasks in flight have ended.
+// If all workers are busy and a device queue has waited for `worker_turn`, the device queue that
+// has had a worker longest yields. It gets no new tasks, and its worker ends after its tasks in
+// flight.
 void Scheduler::AskToYield(GlobalTransaction& transaction) {
   const SteadyTime now = core_->Now();
   const SteadyTime before = now - core_->options.worker_turn;
@@ -325,7 +328,7 @@ void Scheduler::AskToYield(GlobalTransaction& transaction) {
 void Scheduler::YieldIfDone(GlobalTransaction& transaction, Lane& lane) {
   if (!lane.yielding || !MayEndWorker(lane)) return;
   EndWorker(transaction, lane);
-  if (!lane.preparing.empty()) StartWorker(transaction, lane);  // after the lanes that wait
+  if (!lane.preparing.empty()) StartWorker(transaction, lane);  // after the device queues that wait
   BeginStarts(transaction);
 }
 
@@ -336,13 +339,13 @@ void Scheduler::StopYielding(GlobalTransaction& transaction) {
   });
 }
 
-// A driver creates contexts one after another, each the slower the more there are.
+// Whether starts slow down with the number of workers: a driver creates contexts one after another.
 bool Scheduler::StartsSlowDown(int device) const {
   return !core_->broker->devices()[device].host_memory();
 }
 
-// Each second: ends workers without work for long and those beyond their device's bound, and gives
-// turns.
+// Called each second: ends long-idle workers and those beyond their device's bound, and makes busy
+// device queues yield.
 void Scheduler::TendWorkers(GlobalTransaction& transaction) {
   const SteadyTime now = core_->Now();
   const SteadyTime idle_since = now - core_->options.worker_idle_timeout;

@@ -38,8 +38,7 @@ struct Receiving {
            static_cast<int64_t>(ranges.ranges().size()) * kUploadRangeControlBytes;
   }
   int device = -1;
-  // held, without the scheduler's lock, by the call that allocates the memory; other calls wait for
-  // it
+  // Locked, outside a transaction, by the call that allocates the memory; other calls wait for it.
   absl::Mutex allocation;
 };
 
@@ -47,9 +46,8 @@ struct Array;
 // Most operations have at most three.
 using ArrayList = absl::InlinedVector<std::shared_ptr<Array>, 3>;
 
-// The parts of an array that is spread over devices: one array per device, each with its own
-// buffer. Parts have no names and are in no catalogue; only the whole array, and views of it, own
-// them.
+// The parts of a sharded array: one array per device, each with its own buffer. Parts have no names
+// and are in no catalogue; only the whole array, and views of it, own them.
 struct Shards {
   int axis = 0;             // the axis that is split, in [0, rank)
   bool replicated = false;  // instead of a split: each part is the whole
@@ -57,8 +55,8 @@ struct Shards {
   ArrayList parts;  // one per device; some may be empty
 };
 
-// The referent of a handle or a name: a typed view of a buffer, an array spread over devices, or
-// the first error. Guarded by the scheduler's lock, except const members.
+// The referent of a handle or a name: a typed view of a buffer, a sharded array, or the first
+// error. The tenant's transactions guard it, except const members.
 struct Array {
   TenantId tenant;     // set for arrays in a catalogue and their parts
   CatalogueName name;  // empty for results that only travel inline

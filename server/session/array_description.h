@@ -22,7 +22,8 @@ struct PendingArray {
 };
 using PendingArrays = absl::InlinedVector<PendingArray, 1>;
 
-// Whether that is all there is to report of it. The caller has a transaction, as for Note.
+// Whether a PendingArray describes the array completely: it is still being computed. The caller has
+// a transaction of the tenant, also for Note.
 bool IsPending(const Array& array);
 PendingArray Note(const Array& array);
 // Describes the array as of Note.

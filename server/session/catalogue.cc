@@ -110,7 +110,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(
     scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view name,
     std::string_view field, SteadyTime now) {
-  // What is found was well-formed when it was made.
+  // A name that is found was checked when the session was created.
   if (name.starts_with(kSessions)) {
     auto session = FindSession(transaction, tenant, name.substr(kSessions.size()), now);
     if (session.ok()) return session;

@@ -53,10 +53,9 @@ struct Session {
   PrintedOutput printed;  // text printed by kernels and not read yet
 };
 
-// Where everything that a client owns is found: sessions with their handles, and named arrays.
-// Sessions and named arrays come and go in global transactions, the rest changes in the tenant's.
-// Lookups with another tenant's names answer NOT_FOUND in the same words as for what does not
-// exist.
+// The sessions of all tenants with their handles, and the named arrays. Sessions and named arrays
+// are added and removed in global transactions; other changes happen in the tenant's. A lookup of
+// another tenant's name returns NOT_FOUND with the same text as for a name that does not exist.
 class Catalogue {
  public:
   // Entries are charged to their tenants' accounts.
@@ -84,20 +83,20 @@ class Catalogue {
   absl::StatusOr<std::shared_ptr<Session>> FindSession(scheduler::TenantTransaction& transaction,
                                                        const TenantId& tenant, std::string_view id,
                                                        SteadyTime now);
-  // By `sessions/{id}`; errors name the field where that stands.
+  // The same, by `sessions/{id}`. Errors name `field`.
   absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(
       scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view name,
       std::string_view field, SteadyTime now);
-  // Closes it, which its end begins with.
+  // Closes the session: lookups no longer return it, and its end begins.
   absl::StatusOr<std::shared_ptr<Session>> CloseSession(scheduler::TenantTransaction& transaction,
                                                         const TenantId& tenant,
                                                         std::string_view id);
-  // One that is not there is no error.
+  // Ignores a session that does not exist.
   void DeleteSession(scheduler::GlobalTransaction& transaction, const TenantId& tenant,
                      const std::string& id);
-  // A handle that stands for nothing is no error.
+  // Ignores a handle that refers to no array.
   void ReleaseHandle(scheduler::TenantTransaction& transaction, Session& session, uint64_t handle);
-  // As an earlier daemon had it.
+  // Adds a session of an earlier daemon.
   void Restore(scheduler::GlobalTransaction& transaction, std::shared_ptr<Session> session);
   std::vector<std::shared_ptr<Session>> CloseExpiredSessions(
       scheduler::GlobalTransaction& transaction, SteadyTime now);
@@ -106,21 +105,21 @@ class Catalogue {
                                                    const TenantId& tenant, const ArrayName& name,
                                                    SteadyTime now);
   static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
-  // Whether FindArray would find one; for those who expect that it does not.
+  // Whether FindArray would succeed. It makes no error status, for callers that expect none.
   bool Has(scheduler::TenantTransaction& transaction, const TenantId& tenant,
            const ArrayName& name) const;
   // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND, RESOURCE_EXHAUSTED beyond the quota;
-  // otherwise stores `array`, whose name is set here. To one that was there before, as an earlier
-  // daemon knew it, no quota applies.
+  // otherwise stores `array` and sets its name. No quota applies to an array that an earlier daemon
+  // accepted.
   enum class Quota { kApplies, kExempt };
   absl::Status AddArray(scheduler::TenantTransaction& transaction, const TenantId& tenant,
                         const ArrayName& name, std::shared_ptr<Array> array, SteadyTime now,
                         Quota quota = Quota::kApplies);
-  // Likewise, under a handle of a session that is in the catalogue.
+  // The same, under a handle of a session that is in the catalogue.
   absl::Status AddArray(scheduler::TenantTransaction& transaction, Session& session,
                         uint64_t handle, std::shared_ptr<Array> array,
                         Quota quota = Quota::kApplies);
-  // Returns what was removed, so that its memory goes when the caller drops it.
+  // Returns the removed array, so that the caller decides when its memory is released.
   absl::StatusOr<std::shared_ptr<Array>> RemoveArray(scheduler::TenantTransaction& transaction,
                                                      const TenantId& tenant, const ArrayName& name,
                                                      SteadyTime now);
@@ -163,8 +162,8 @@ class Catalogue {
   const std::shared_ptr<TenantAccounts> accounts_;
   std::vector<Observer*> observers_;
   SessionMap sessions_;
-  // That was found last, of each partition of tenants: the same comes again and again. Null: none,
-  // or it is gone.
+  // The session found last, by partition, since most lookups repeat it. Null: none, or it was
+  // removed.
   std::array<std::shared_ptr<Session>, kNumStripes> latest_;
   ByKey<Array> named_;
   Key next_looked_at_;  // named array from which the next TakeExpiredArrays resumes

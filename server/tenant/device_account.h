@@ -6,10 +6,11 @@
 
 namespace stride::scheduler {
 
-// What a device has to do and has done, of all tenants together. Any thread, without a lock.
+// Queued and finished work of a device, for all tenants together. Any thread may access it without
+// a lock.
 struct alignas(64) DeviceAccount {
   std::atomic<int> queue_depth{0};
-  std::atomic<int64_t> queue_nanoseconds{0};  // whole ones, so that what comes and goes leaves 0
+  std::atomic<int64_t> queue_nanoseconds{0};  // integers: additions and subtractions cancel exactly
   std::atomic<double> busy_seconds{0};
   std::atomic<int64_t> succeeded{0};
   std::atomic<int64_t> failed{0};
@@ -24,8 +25,8 @@ inline int64_t Nanoseconds(double seconds) {
   return static_cast<int64_t>(1e9 * std::clamp(seconds, 0.0, 1e9));
 }
 
-// What one transaction adds to it at its end: operations come and go by the dozen in one, and each
-// of them would otherwise fetch the account from another processor's cache.
+// Changes that one transaction adds to a DeviceAccount at its end. A transaction may accept and end
+// dozens of operations; adding each would fetch the account from another processor's cache.
 struct DeviceChange {
   int device = 0;
   int queue_depth = 0;

@@ -57,7 +57,7 @@ class TenantTransaction {
   // This transaction if it has all partitions, else null.
   inline GlobalTransaction* global();
   bool is_global() const { return partition_ == kAll; }
-  // Of a transaction that is not global.
+  // The partition of a transaction that is not global.
   int partition() const {
     assert(!is_global());
     return partition_;
@@ -119,7 +119,7 @@ class TenantTransaction {
     // Tasks to be evaluated, since something that they waited for has ended. In this order.
     absl::InlinedVector<std::shared_ptr<Task>, 2, PoolAllocator<std::shared_ptr<Task>>> freed;
     absl::InlinedVector<Lane*, 2> pumped;  // device queues that may send tasks; each once
-    absl::InlinedVector<int, 2> devices;   // whose time slices may begin; each once
+    absl::InlinedVector<int, 2> devices;   // devices that may begin a time slice; each once
     bool empty() const { return freed.empty() && pumped.empty() && devices.empty(); }
   };
   Work& work() { return work_; }
@@ -155,7 +155,7 @@ class TenantTransaction {
 };
 
 // The right to read and change everything. It holds the locks of all partitions, so it is a
-// TenantTransaction for every tenant. What belongs to no tenant changes here only.
+// TenantTransaction for every tenant. State of no tenant changes in global transactions only.
 class GlobalTransaction : public TenantTransaction {
  public:
   explicit GlobalTransaction(Core& core);

@@ -14,9 +14,9 @@
 
 namespace stride::scheduler {
 
-// Arrays by name, and transfers of their bytes. Thread-safe; callers hold no engine lock. A name of
-// another tenant is NOT_FOUND, as one that does not exist. Error fields are relative to the message
-// passed in.
+// Arrays by name, and transfers of their bytes. Thread-safe; the caller has no transaction. A name
+// of another tenant is NOT_FOUND, as one that does not exist. Error fields are relative to the
+// message passed in.
 class ArrayService {
  public:
   virtual ~ArrayService() = default;

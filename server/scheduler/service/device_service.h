@@ -9,8 +9,8 @@
 
 namespace stride::scheduler {
 
-// The devices of the daemon, their health and their load. Thread-safe; callers hold no engine lock.
-// Only AwaitHealth blocks for more than the lock.
+// The devices of the daemon, their health and their load. Thread-safe; the caller has no
+// transaction. Only AwaitHealth blocks for more than the lock.
 class DeviceService {
  public:
   virtual ~DeviceService() = default;

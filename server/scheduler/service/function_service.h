@@ -10,9 +10,9 @@
 
 namespace stride::scheduler {
 
-// Functions of expressions by name, `tenants/{tenant}/functions/{id}`. Thread-safe; callers hold no
-// engine lock. A name of another tenant is NOT_FOUND, as one that does not exist. Create and Delete
-// block for the disk where functions are kept there.
+// Functions of expressions by name, `tenants/{tenant}/functions/{id}`. Thread-safe; the caller has
+// no transaction. A name of another tenant is NOT_FOUND, as one that does not exist. Create and
+// Delete block for the disk where functions are kept there.
 class FunctionService {
  public:
   virtual ~FunctionService() = default;

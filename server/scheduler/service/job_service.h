@@ -12,7 +12,7 @@
 
 namespace stride::scheduler {
 
-// Jobs by name, `tenants/{tenant}/jobs/{id}`. Thread-safe; callers hold no engine lock. A name of
+// Jobs by name, `tenants/{tenant}/jobs/{id}`. Thread-safe; the caller has no transaction. A name of
 // another tenant is NOT_FOUND, as one that does not exist. Create and Cancel block for the disk
 // where jobs are kept there.
 class JobService {

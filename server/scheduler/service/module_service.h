@@ -10,8 +10,8 @@
 
 namespace stride::scheduler {
 
-// Modules of kernels by name, `tenants/{tenant}/modules/{id}`. Thread-safe; callers hold no engine
-// lock. A name of another tenant is NOT_FOUND, as one that does not exist.
+// Modules of kernels by name, `tenants/{tenant}/modules/{id}`. Thread-safe; the caller has no
+// transaction. A name of another tenant is NOT_FOUND, as one that does not exist.
 class ModuleService {
  public:
   virtual ~ModuleService() = default;

@@ -15,7 +15,7 @@
 
 namespace stride::scheduler {
 
-// Operations, and the handles that they write. Thread-safe; callers hold no engine lock. Error
+// Operations, and the handles that they write. Thread-safe; the caller has no transaction. Error
 // fields are relative to the message passed in. `session` is `sessions/{id}`, or empty when the
 // operation uses no handle.
 class OperationService {
@@ -25,6 +25,9 @@ class OperationService {
   // Begins a batch for a few operations that arrived together. Blocks for the tenant's transactions
   // alone. Null: the service does not group calls.
   virtual std::unique_ptr<SubmitBatch> BeginSubmitBatch(const TenantId& tenant) = 0;
+  // Whether a batch accepts the operation. It refuses those that need more than the transaction of
+  // their tenant: a call of a program, and an output with a name.
+  virtual bool MayBatch(const v1::Operation& operation) const = 0;
 
   // Accepts an operation. Does not wait for its work, which is cancelled at `deadline`; blocks only
   // to plan a program call. On error no work was accepted. The operation's new handles that are

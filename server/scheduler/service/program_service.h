@@ -9,7 +9,7 @@
 
 namespace stride::scheduler {
 
-// Programs by name, `tenants/{tenant}/programs/{id}`. Thread-safe; callers hold no engine lock. A
+// Programs by name, `tenants/{tenant}/programs/{id}`. Thread-safe; the caller has no transaction. A
 // name of another tenant is NOT_FOUND, as one that does not exist. Create and Delete block for the
 // disk where programs are kept there.
 class ProgramService {

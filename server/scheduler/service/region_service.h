@@ -15,7 +15,7 @@
 namespace stride::scheduler {
 
 // Memory shared with clients of this host: regions, and the memory of mapped arrays. Thread-safe;
-// callers hold no engine lock. A name of another tenant is NOT_FOUND, as one that does not exist.
+// the caller has no transaction. A name of another tenant is NOT_FOUND, as one that does not exist.
 class RegionService {
  public:
   virtual ~RegionService() = default;

@@ -9,8 +9,8 @@
 
 namespace stride::scheduler {
 
-// Sessions by name, `sessions/{id}`. Thread-safe; callers hold no engine lock. No method waits for
-// the session's work. A name of another tenant is NOT_FOUND, as one that does not exist.
+// Sessions by name, `sessions/{id}`. Thread-safe; the caller has no transaction. No method waits
+// for the session's work. A name of another tenant is NOT_FOUND, as one that does not exist.
 class SessionService {
  public:
   virtual ~SessionService() = default;

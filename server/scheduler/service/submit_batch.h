@@ -13,17 +13,13 @@
 
 namespace stride::scheduler {
 
-// Some operations of one tenant that arrive together. It holds one transaction of the tenant while
-// it lives, and what one worker is to do travels in one packet. The thread that began it uses it,
-// waits for nothing, and makes no other call to the engine for this tenant. Methods of an
-// OperationHandle that take a batch are given this one.
+// Operations of one tenant that arrive together. The batch owns one transaction of the tenant, and
+// the tasks for one worker are sent in one packet. Only the thread that began it uses it. This
+// thread does not block, and makes no other call to the engine for this tenant. Methods of an
+// OperationHandle that take a batch get this one.
 class SubmitBatch {
  public:
   virtual ~SubmitBatch() = default;
-  // Whether a batch accepts the operation. It refuses what needs more than its tenant's
-  // transaction: a call of a program, and an output with a name.
-  static bool Accepts(const v1::Operation& operation);
-
   // As OperationService::Submit, for an operation that a batch accepts.
   virtual absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(
       const std::string& session, const ops::OperationView& operation, SteadyTime deadline) = 0;

@@ -5,7 +5,7 @@
 
 namespace stride::scheduler {
 
-// What tenants use. Thread-safe; callers hold no engine lock.
+// The usage of tenants. Thread-safe; the caller has no transaction.
 class TenantService {
  public:
   virtual ~TenantService() = default;

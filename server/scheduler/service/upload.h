@@ -9,12 +9,12 @@
 
 namespace stride::scheduler {
 
-// One PutArray call in progress. One thread at a time. If it is dropped before Finish, the bytes
+// One PutArray call in progress. One thread at a time. If it is destroyed before Finish, the bytes
 // written so far stay until the lease ends, and count as part of the range.
 class Upload {
  public:
   virtual ~Upload() = default;
-  // Bytes of the range that were not written yet.
+  // Bytes of the range that were not accepted yet.
   virtual int64_t remaining() const = 0;
   // Appends bytes. Blocks while staging is full, until the deadline given at the start.
   // SIZE_MISMATCH beyond the range.

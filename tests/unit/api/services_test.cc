@@ -169,7 +169,7 @@ TEST_F(DeviceServiceTest, ListsInPages) {
   EXPECT_EQ(DetailsOf(stub_->GetDevice(&context, get, &got)).info.reason(), "DEVICE_NOT_FOUND");
 }
 
-TEST(DeviceServiceTest, WatchSendsRequestedSamples) {
+TEST_F(DeviceServiceTest, WatchSendsRequestedSamples) {
   grpc::ClientContext context;
   v1::WatchDevicesRequest request;
   request.add_names("devices/cpu:1");
@@ -189,7 +189,7 @@ TEST(DeviceServiceTest, WatchSendsRequestedSamples) {
   EXPECT_TRUE(reader->Finish().ok());
 }
 
-TEST(DeviceServiceTest, AliasFindsTheDeviceByName) {
+TEST_F(DeviceServiceTest, AliasFindsTheDeviceByName) {
   devices_.SetName(1, "devices/GPU-4a1c");
   {
     grpc::ClientContext context;

@@ -679,7 +679,7 @@ TEST_F(ControlBytesTest, ListsNeedNoLockOfOtherTenants) {
   lists.join();
 }
 
-// What concerns one tenant alone takes no lock of others either.
+// A call of one tenant takes no lock of another partition either.
 TEST_F(ControlBytesTest, DefinitionsNeedNoLockOfOtherTenants) {
   Start(1 << 30, nullptr, nullptr, /*housekeeping=*/absl::Hours(1));
   ASSERT_NE(StripeOf(kA), StripeOf(kB));

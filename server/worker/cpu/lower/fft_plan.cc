@@ -10,11 +10,11 @@
 namespace stride::cpu {
 namespace {
 
-// Bytes of memory in which lines are transformed together: they are to stay in a core's cache.
-// Lines that are convolved one by one take so much longer that they need not.
+// Maximum bytes of lines that are transformed together, so that they stay in a core's cache.
+// Convolved lines take so much longer one by one that they may exceed it.
 constexpr size_t kMostTogether = 1 << 20, kMostConvolvedTogether = 8 << 20;
 
-// Empty when there is a factor beyond kMaxFftRadix.
+// The radices of n; empty if n has a prime factor beyond kMaxFftRadix.
 std::vector<int64_t> Factorize(int64_t n) {
   std::vector<int64_t> radices;
   for (int64_t radix : {4, 2, 3, 5}) {
@@ -54,7 +54,8 @@ RootTable::RootTable(int64_t n) : n_(n) {
 }
 
 Complex<long double> RootTable::Exact(int64_t k) const {
-  // The angle in eighths of 2 pi / n, brought to the first octant, so that symmetric roots are.
+  // The angle in eighths of 2 pi / n, reduced to the first octant, so that symmetric roots have
+  // equal values.
   int64_t x = 8 * k;
   const bool below = x > 4 * n_;
   if (below) x = 8 * n_ - x;
@@ -116,7 +117,7 @@ void FftPlan<T>::AddPasses(const std::vector<int64_t>& radices) {
     if (radix > 5) {
       for (int64_t j = 0; j < radix; ++j) tables.roots.push_back(roots.At<T>(j * (n_ / radix)));
     }
-    // A vector's elements stay where they are when the vector is moved.
+    // These pointers stay valid: a move of a vector does not move its elements.
     passes_.push_back({radix, num_groups, stride, tables.twiddles.data(), tables.roots.data()});
     stride *= radix;
   }

@@ -80,7 +80,7 @@ absl::StatusOr<Work> LowerReduce(const LoweringContext& context, const wire::Red
 
   ReduceOperands operands{.num_elements = *all, .num_results = *kept};
   for (const wire::Operand& input : launch.inputs()) {
-    // Without elements to reduce there are none to check; the start is passed on, but not read.
+    // Without elements to reduce, none are checked: the loop gets the address but does not read it.
     auto place = *all > 0 ? context.arenas->Elements(input, extents)
                           : context.arenas->Bytes(input.arena(), input.offset(), 0);
     if (!place.ok()) return place.status();

@@ -20,9 +20,9 @@ absl::Status Broken(const char* what) {
   return absl::InternalError(absl::StrCat("a reduction by blocks is broken: ", what));
 }
 
-// Everything of a launch but where its operands lie.
+// A launch without the addresses of its operands.
 struct Steps {
-  std::shared_ptr<const BlockProgram> map;  // null: there is no element
+  std::shared_ptr<const BlockProgram> map;  // null: no elements
   std::shared_ptr<const BlockProgram> finish;
   ReduceLoops loops;
   wire::ReduceLaunch plain;
@@ -39,7 +39,7 @@ absl::Status NoMemory() {
   return absl::ResourceExhaustedError("no memory for a reduction by blocks");
 }
 
-// Values of columns lie side by side: all of them, then their reduction.
+// Reduces columns: computes the values of all elements first, then their reduction.
 absl::Status RunColumns(cpucuda::ThreadPool& pool, const Steps& steps,
                         std::vector<uint64_t> addresses, uint64_t results) {
   ScratchMemory memory = AllocateScratch(steps.value_bytes() + 1);
@@ -53,7 +53,8 @@ absl::Status RunColumns(cpucuda::ThreadPool& pool, const Steps& steps,
   return RunReduce(pool, steps.loops, steps.shape, steps.plain, {values, results});
 }
 
-// Rows: each thread makes the values of some items, which the cache holds, and combines them.
+// Reduces rows: each thread computes the values of a few items, which fit the cache, and combines
+// them.
 absl::Status RunRows(cpucuda::ThreadPool& pool, const Steps& steps, std::vector<uint64_t> addresses,
                      uint64_t results) {
   constexpr int64_t kAtOnce = codegen::kCpuChunk;
@@ -84,7 +85,7 @@ absl::Status RunRows(cpucuda::ThreadPool& pool, const Steps& steps, std::vector<
     for (int64_t from = begin, to = 0; from < end; from = to) {
       const int64_t first = first_of(from);
       for (to = from + 1; to < end && first_of(to + 1) - first <= most;) ++to;
-      // Where the values of all elements would begin.
+      // The address that the value of element 0 would have.
       places.back() =
           reinterpret_cast<uint64_t>(values.get()) - static_cast<uint64_t>(first * steps.item);
       if (first_of(to) > first) steps.map->Run(places, first, first_of(to), scratch.get());
@@ -96,7 +97,7 @@ absl::Status RunRows(cpucuda::ThreadPool& pool, const Steps& steps, std::vector<
   return absl::OkStatus();
 }
 
-// `addresses`: of the inputs, then the output.
+// `addresses`: those of the inputs, then the output.
 absl::Status Run(cpucuda::ThreadPool& pool, const Steps& steps,
                  const std::vector<uint64_t>& addresses) {
   ScratchMemory memory = AllocateScratch(steps.result_bytes + 1);

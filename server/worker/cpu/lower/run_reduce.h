@@ -22,18 +22,18 @@ struct ReduceLoops {
 };
 ReduceLoops FindReduceLoops(const LoadedModule& module);
 
-// `addresses`: of the inputs, then the output. RESOURCE_EXHAUSTED when there is no memory for
+// `addresses`: those of the inputs, then the output. RESOURCE_EXHAUSTED when there is no memory for
 // partial results.
 absl::Status RunReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
                        const codegen::ReduceShape& shape, const wire::ReduceLaunch& launch,
                        const std::vector<uint64_t>& addresses);
 
-// Combines partial results, where there are some. `block`: that of any part of the reduction.
+// Combines partial results, if there are any. `block`: that of any part of the reduction.
 void FinishReduce(cpucuda::ThreadPool& pool, const ReduceLoops& loops,
                   const codegen::ReduceShape& shape, const codegen::LaunchBlock& block);
 
-// Elements [0, count) of the program, by all threads. RESOURCE_EXHAUSTED when there is no memory
-// for its blocks.
+// Computes elements [0, count) of the program on all threads. RESOURCE_EXHAUSTED when there is no
+// memory for its blocks.
 absl::Status RunByBlocks(cpucuda::ThreadPool& pool, const BlockProgram& program, int64_t count,
                          const std::vector<uint64_t>& addresses);
 
