@@ -237,11 +237,8 @@ absl::Status Batcher::Finish(v1::Operation& operation, bool batched) {
     if (!is_new) Replace(operand, known_.at(operand->handle()));
     inputs.emplace_back(raw_.at(operand->handle()));
   }
-  OutputList outputs;
-  {
-    const OperationView view(operation, kinds_);
-    outputs = view.outputs();
-  }
+  const OperationView view(operation, kinds_);
+  const OutputList& outputs = view.outputs();
   std::vector<Input> existing(outputs.size());
   std::vector<uint64_t> made;
   for (size_t j = 0; j < outputs.size(); ++j) {
