@@ -4,6 +4,7 @@
 
 #include "server/ops/batching.h"
 #include "server/ops/operation_kind.h"
+#include "server/ops/sharding.h"
 #include "tests/support/plan_helpers.h"
 
 namespace stride::ops {
