@@ -341,6 +341,7 @@ void Scheduler::TasksDone(TenantTransaction& transaction, Lane& lane, const brok
   MemoryChanged(transaction);
   NoteStart(transaction, lane);
   Pump(transaction, lane);
+  Settle(transaction);  // here rather than at the end, so that `moment` saves readings of the clock
   if (!lane.yielding || !lane.in_flight.empty()) return;
   transaction.Defer([this, &lane] {
     GlobalTransaction transaction(*core_);

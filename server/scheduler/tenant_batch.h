@@ -27,7 +27,10 @@ class TenantBatch final : public SubmitBatch {
       : parts_(parts), tenant_(tenant), transaction_(*parts.core, tenant) {
     transaction_.BeginBatch();
   }
-  ~TenantBatch() override { parts_.scheduler->SendHeld(transaction_); }
+  ~TenantBatch() override {
+    parts_.scheduler->SendHeld(transaction_);
+    parts_.scheduler->Settle(transaction_);  // while moment_ saves readings of the clock
+  }
 
   TenantTransaction& transaction() { return transaction_; }
   absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const std::string& session,
