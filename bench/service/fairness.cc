@@ -406,15 +406,15 @@ Result<void> MeasureQuiet(const Setup& setup, const std::string& device, Report&
   report.Add({.id = "fair_quiet/" + ShortName(device),
               .what = "Run fill, 1000 float32, while another floods, " + ShortName(device),
               .ours = flooded,
-              .baseline_name = "nobody else there",
+              .baseline_name = "alone",
               .baseline = undisturbed});
   report.Add({.id = "fair_quiet_two/" + ShortName(device),
               .what = "  while two flood, " + ShortName(device),
               .ours = flooded_twice,
-              .baseline_name = "nobody else there",
+              .baseline_name = "alone",
               .baseline = undisturbed});
   report.Add({.id = "fair_cost/" + ShortName(device),
-              .what = "  a kernel of the two beside it, " + ShortName(device),
+              .what = "  a kernel of the two next to it, " + ShortName(device),
               .ours = disturbed_kernel,
               .baseline_name = "the two alone",
               .baseline = kernel});
@@ -436,7 +436,7 @@ Result<void> MeasureQuiet(const Setup& setup, const std::string& device, Report&
     report.Add({.id = one.id + ShortName(device),
                 .what = one.what + ShortName(device),
                 .ours = times,
-                .baseline_name = "nobody else there",
+                .baseline_name = "alone",
                 .baseline = undisturbed});
   }
   return {};

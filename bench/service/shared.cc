@@ -52,7 +52,7 @@ Result<Pair> MeasurePair(Client& client, const std::string& device, const Bytes&
     BENCH_OK(client.FetchBytes(array, bytes.to));
     if (round > 0) times.down.Add(SecondsSince(start));
     if (round == 0 && !std::equal(bytes.to.begin(), bytes.to.end(), bytes.from.begin()))
-      return Broken("What came back is not what was sent");
+      return Broken("The bytes that came back differ from those sent");
     array = Array();
     BENCH_OK(client.Synchronize());  // its memory is free for the next
   }

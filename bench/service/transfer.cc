@@ -44,7 +44,7 @@ Result<void> MeasureOne(const Case& c, const std::vector<std::byte>& data,
     start = Clock::now();
     BENCH_OK(client.FetchBytes(array, out));
     if (round > 0) down.Add(SecondsSince(start));
-    if (round == 0 && out != data) return Broken("What came back is not what was sent");
+    if (round == 0 && out != data) return Broken("The bytes that came back differ from those sent");
     array = Array();
     BENCH_OK(client.Synchronize());  // its memory is free for the next
 

@@ -15,7 +15,7 @@ def main() -> int:
     runner = verbs.add_parser("run", help="run what was packed, on a machine with a GPU")
     runner.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} or all, the default")
     runner.add_argument("--limit", type=float, default=1140, metavar="SECONDS",
-                        help="what has not ended by then has failed (default: 1140)")  # fmt: skip
+                        help="parts that have not ended by then have failed (default: 1140)")  # fmt: skip
     runner.add_argument("--only", default="", metavar="REGEX", help="only tests with such a name (default: all)")
     arguments = parser.parse_args()
     if arguments.verb == "build":

@@ -147,11 +147,11 @@ Result<Argument> ParseArgument(std::string_view text) {
     return Argument{.kind = Argument::Kind::kOut, .spec = *spec};
   }
   if (text.starts_with("inout:")) {
-    if (text.size() == 6) return Bad("'inout:' needs a file behind it");
+    if (text.size() == 6) return Bad("'inout:' needs a file after it");
     return Argument{.kind = Argument::Kind::kInOut, .text = std::string(text.substr(6))};
   }
   if (text.starts_with('@')) {
-    if (text.size() == 1) return Bad("'@' needs an array's name behind it");
+    if (text.size() == 1) return Bad("'@' needs an array's name after it");
     return Argument{.kind = Argument::Kind::kNamed, .text = FullArrayName(text.substr(1))};
   }
   const size_t colon = text.rfind(':');

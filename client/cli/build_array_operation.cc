@@ -113,7 +113,7 @@ Result<Operation> BuildTopK(Words words, const CommandLine& line, OperandSource&
 Result<Operation> BuildHistogram(Words words, const CommandLine& line, OperandSource& source) {
   const bool edges = words.size() == 2;
   if (edges == line.Has("range"))
-    return Bad("The bins are missing, or told twice: --range LOW,HIGH, or an array of edges");
+    return Bad("The bins are missing, or given twice: --range LOW,HIGH, or an array of edges");
   auto operands = Operands(words, edges ? 2 : 1, "an array, and maybe one of edges", source);
   if (!operands) return operands.error();
   if (const auto weights = line.Value("weights")) {
@@ -137,7 +137,7 @@ Result<Operation> BuildHistogram(Words words, const CommandLine& line, OperandSo
 }
 
 Result<Operation> BuildLinalg(Words words, const CommandLine& line, OperandSource& source) {
-  if (words.empty()) return Bad("What to compute is missing");
+  if (words.empty()) return Bad("The operation is missing");
   const std::string& function = words[0];
   const auto operands =
       Operands(words.subspan(1), function == "solve" ? 2 : 1,
@@ -256,7 +256,7 @@ std::vector<ArrayOperation> MakeArrayOperations() {
           {"linalg",
            "decompose or solve: cholesky, qr, svd, eigh, eig, inv, solve, lu",
            "FUNCTION MATRIX [RIGHT]",
-           "Of matrices in the last two axes; those before are a batch.",
+           "For matrices in the last two axes; earlier axes are a batch.",
            {{"upper", 0, "", "the upper triangle (cholesky, eigh)"},
             {"full", 0, "", "square factors (qr, svd)"},
             {"values-only", 0, "", "R, the singular values or the eigenvalues alone"}},
@@ -269,12 +269,12 @@ std::vector<ArrayOperation> MakeArrayOperations() {
             {"length", 0, "N[,N]", "cut, or continued with zeros, to this along each of them"},
             {"real", 0, "", "of real numbers: half of the spectrum"},
             {"inverse", 0, "", "from the spectrum back"},
-            {"norm", 0, "WHERE", "what is divided: backward (default), ortho or forward"}},
+            {"norm", 0, "WHERE", "the scaled direction: backward (default), ortho or forward"}},
            BuildFft},
           {"random",
            "random numbers, the same on every device",
            "TYPE[SHAPE]",
-           "TYPE[SHAPE]: float32[1000,3] and the like. Uniform in [0, 1) unless told otherwise.",
+           "TYPE[SHAPE]: float32[1000,3] and the like. Uniform in [0, 1) by default.",
            {{"key", 0, "N", "which stream of numbers (default: 0)"},
             {"uniform", 0, "LOW,HIGH", "floats from low to high"},
             {"normal", 0, "MEAN,DEVIATION", "of the normal distribution"},

@@ -92,7 +92,7 @@ std::vector<OptionSpec> KernelOptionSpecs() {
           {"block", 0, "X[,Y[,Z]]", "threads of a block"},
           {"shared", 0, "BYTES", "dynamic shared memory of a block"},
           {"global", 0, "NAME=VALUE",
-           "what a __constant__ or __device__ variable is set to: an array or a number; may be "
+           "value of a __constant__ or __device__ variable: an array or a number; may be "
            "repeated"},
           {"cooperative", 0, "", "all blocks run at once and may meet (this_grid().sync())"},
           {"option", 0, "OPTION", "compiler option, such as --option=-DN=4; may be repeated"}};

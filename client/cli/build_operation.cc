@@ -66,7 +66,7 @@ std::vector<OptionSpec> ReduceOptionSpecs() {
 
 Result<Operation> BuildUfunc(std::span<const std::string> arguments, const CommandLine& line,
                              OperandSource& source) {
-  if (arguments.empty()) return Bad("What to compute is missing");
+  if (arguments.empty()) return Bad("The operation is missing");
   const std::string& text = arguments[0];
   const auto type = ReadDataType(line);
   if (!type) return type.error();

@@ -29,7 +29,7 @@ Check RunTinyJob(Client& client, const Device& device, const CallOptions& option
   const auto took = std::chrono::steady_clock::now() - start;
   if (!reply) {
     check.finding = reply.error().ToString();
-    check.advice = "the daemon's log tells what its worker for this device met";
+    check.advice = "the daemon's log has the errors of its worker for this device";
     return check;
   }
   std::vector<int32_t> expected;
@@ -56,7 +56,7 @@ Check DeviceState(const Device& device) {
     check.finding += ": not serving: " + device.state_reason;
     check.advice = device.kind == "cuda"
                        ? "check nvidia-smi, the driver's version and who may open /dev/nvidia*"
-                       : "the daemon's log tells why its worker did not start";
+                       : "the daemon's log says why its worker did not start";
   }
   return check;
 }
@@ -128,7 +128,7 @@ std::vector<Check> Examine(Context& context) {
   if (devices->empty()) {
     checks.push_back({.name = "devices",
                       .finding = "there is none",
-                      .advice = "install stride-worker-cpu or stride-worker-cuda beside strided"});
+                      .advice = "install stride-worker-cpu or stride-worker-cuda next to strided"});
   }
   checks.push_back(Limits(**client, context.Call()));
   checks.push_back(SharedMemory(**client));

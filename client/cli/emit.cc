@@ -117,7 +117,7 @@ std::vector<OptionSpec> ResultOptions() {
            "write the result as .npy; `-` is standard output; repeat it for several results"},
           {"raw", 0, "", "write the elements alone, without a .npy header"},
           {"device", 0, "DEVICE", "run here, such as cpu:0, instead of where it ends first"},
-          {"time", 0, "", "tell where the time went, on standard error"}};
+          {"time", 0, "", "print where the time went, on standard error"}};
 }
 
 Result<Computed> Compute(Context& context, Client& client, Operation operation) {

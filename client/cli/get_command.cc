@@ -25,7 +25,7 @@ const Command& GetCommand() {
       .details = "Without -o a small array is printed.",
       .options = {{"output", 'o', "FILE", "write it as .npy; `-` is standard output"},
                   {"raw", 0, "", "write the elements alone, without a .npy header"},
-                  {"time", 0, "", "tell where the time went, on standard error"}},
+                  {"time", 0, "", "print where the time went, on standard error"}},
       .run = Run};
   return kCommand;
 }

@@ -83,7 +83,7 @@ Result<void> Watch(Context& context, Client& client, const std::string& name) {
 }
 
 Result<void> Submit(Context& context, Client& client, const std::vector<std::string>& words) {
-  if (words.empty()) return UsageError(JobsCommand(), "What to run is missing");
+  if (words.empty()) return UsageError(JobsCommand(), "The program to run is missing");
   auto operation = BuildJobOperation(words, context.line());
   if (!operation) return operation.error();
   operation->OnDevice(context.device());

@@ -57,7 +57,7 @@ const Command& TokenCommand() {
       .details =
           "Prints a random token on standard output and, on standard error, the line that "
           "makes the daemon take it.\nThe daemon keeps only its hash. No daemon is asked.",
-      .options = {{"name", 0, "NAME", "whose it is, for the audit log"},
+      .options = {{"name", 0, "NAME", "the owner, for the audit log"},
                   {"expires", 0, "DAY", "such as 2027-06-30, or 2027-06-30T18:00:00Z"}},
       .run = Run};
   return kCommand;

@@ -79,7 +79,7 @@ Result<void> Run(Context& context) {
 
 const Command& UsageCommand() {
   static const Command kCommand = {.name = "usage",
-                                   .summary = "what your tenant has used, and its quotas",
+                                   .summary = "the use of your tenant, and its quotas",
                                    .usage = "",
                                    .run = Run};
   return kCommand;

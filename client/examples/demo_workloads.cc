@@ -30,7 +30,7 @@ int Main(const std::string& address, bool quick) {
   std::erase_if(*devices,
                 [](const Device& device) { return device.state != Device::State::kServing; });
   if (devices->empty()) {
-    std::fprintf(stderr, "stride-demo: no device of the daemon serves; stride doctor tells more\n");
+    std::fprintf(stderr, "stride-demo: no device of the daemon serves; run stride doctor\n");
     return 1;
   }
   if (std::none_of(devices->begin(), devices->end(),

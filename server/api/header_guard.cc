@@ -317,7 +317,7 @@ absl::Status HeaderGuard::Check() {
       dlsym(RTLD_DEFAULT, "sendmsg") != reinterpret_cast<void*>(&sendmsg) ||
       dlsym(RTLD_DEFAULT, "SSL_write") != reinterpret_cast<void*>(&SSL_write)) {
     return absl::FailedPreconditionError(
-        "what clients send cannot be watched: gRPC would find other functions for reading and "
+        "bytes of clients cannot be checked: gRPC would find other functions for reading and "
         "writing than this program's");
   }
 #endif

@@ -92,11 +92,11 @@ absl::StatusOr<wire::DeviceList> RunList(const Executable& executable, absl::Dur
   if (exit.by_signal) return absl::InternalError(absl::StrCat("it died of signal ", exit.code));
   if (exit.code == wire::kNoSandboxExit) {
     return absl::FailedPreconditionError(
-        "it cannot enter the sandbox here; its message above tells which layer is refused");
+        "it cannot enter the sandbox here; its message above names the refused layer");
   }
   if (exit.code != 0) return absl::InternalError(absl::StrCat("it exited with code ", exit.code));
   wire::DeviceList list;
-  if (!list.ParseFromString(*text)) return absl::InternalError("what it wrote is no device list");
+  if (!list.ParseFromString(*text)) return absl::InternalError("its output is no device list");
   return list;
 }
 

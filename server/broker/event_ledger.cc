@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<EventLedger::CopyDone>> EventLedger::TakeCopies(
     if (found == copies_.end()) {
       // Copies taken before still need an answer: they fail with the rest.
       for (CopyDone& copy : taken) AddCopy(std::move(copy));
-      return Lie("the end of a copy that is not under way");
+      return Lie("the end of a copy that is not in flight");
     }
     taken.push_back(std::move(found->second));
     copies_.erase(found);

@@ -136,7 +136,7 @@ absl::Status WorkerProcess::Take(wire::Event& event, std::vector<UniqueFd> descr
     case wire::Event::KIND_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("an event that nobody asked for");
+  return absl::InvalidArgumentError("an unrequested event");
 }
 
 absl::Status WorkerProcess::TakeStarted(const wire::Started& started) {

@@ -149,7 +149,7 @@ class Reader {
         if (!expires.ok()) return expires.status();
         token.expires = *expires;
       } else {
-        return Bad("behind a token's hash stand name=NAME and expires=TIME");
+        return Bad("only name=NAME and expires=TIME may follow a token's hash");
       }
     }
     if (first) return Bad("a token needs its hash");
@@ -197,8 +197,7 @@ absl::StatusOr<std::shared_ptr<const TenantTable>> ReadTenantsFile(const std::st
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot read the tenants file ", path));
   if ((info.st_mode & S_IWOTH) != 0) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "everybody may write the tenants file, and so make themselves any tenant: ", "chmod o-w ",
-        path));
+        "any user may write the tenants file, and so become any tenant: ", "chmod o-w ", path));
   }
   std::string text;
   char buffer[65536];

@@ -22,7 +22,8 @@ std::unique_ptr<ErrorWatch> ErrorWatch::Start(metrics::Nvml* nvml,
   }
   if (uuids.empty()) return nullptr;
   if (!nvml->CollectErrors(uuids)) {
-    api::LogInfo("the driver tells of no GPU errors here; devices are judged by their work alone");
+    api::LogInfo(
+        "the driver reports no GPU errors here; device health follows from their work alone");
     return nullptr;
   }
   return std::unique_ptr<ErrorWatch>(new ErrorWatch(nvml, devices));

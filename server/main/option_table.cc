@@ -105,102 +105,99 @@ constexpr int64_t kMaxInt = INT32_MAX;
 std::vector<Option> MakeOptions() {
   return {
       {"listen", "ADDRESS",
-       "Where to listen: unix:/path or tcp:HOST:PORT, HOST numeric, PORT 0 for any free one. May "
-       "be given several times. "
-       "Default: unix:stride.sock in $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR or /run/stride, and "
-       "tcp:127.0.0.1:7433; nothing but systemd's "
-       "sockets when it passes some.",
+       "Address to listen on: unix:/path or tcp:HOST:PORT, HOST numeric, PORT 0 for any free "
+       "port. May be given several times. Default: the sockets that systemd passes, else "
+       "unix:stride.sock in $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR or /run/stride, and "
+       "tcp:127.0.0.1:7433.",
        SetListen},
       {"insecure", "",
-       "Allow addresses that other machines reach, although calls are not both encrypted "
+       "Allow addresses that other machines reach although calls are not both encrypted "
        "(--tls-cert) and authenticated (--tenants).",
        Switch(&Config::insecure)},
       {"trust-tenant-header", "",
-       "Take the tenant from the caller's stride-tenant metadata. For a proxy that authenticates; "
-       "without it all are tenant `default`.",
+       "Take the tenant from the caller's stride-tenant metadata. For a proxy that "
+       "authenticates. Callers without it are tenant `default`.",
        Switch(&Config::trust_tenant_header)},
       {"tenants", "FILE",
-       "Tenants, their quotas, tokens (hashes) and certificate names; see tenants.conf. Every call "
-       "then needs credentials. Read again when it changes, and on SIGHUP.",
+       "File of tenants, their quotas, tokens (hashes) and certificate names; see tenants.conf. "
+       "Every call then needs credentials. Read again when it changes, and on SIGHUP.",
        Text(&Config::tenants_file)},
       {"trust-local", "",
-       "With --tenants: believe callers of this machine (Unix sockets, loopback) that bring no "
-       "credentials; they are tenant `default`, or whom --trust-tenant-header tells. Not behind a "
-       "proxy on this machine.",
+       "With --tenants: accept callers of this machine (Unix sockets, loopback) without "
+       "credentials, as tenant `default` or the one that --trust-tenant-header names. Unsafe "
+       "with a proxy on this machine.",
        Switch(&Config::trust_local)},
       {"tls-cert", "FILE",
-       "Certificate chain (PEM) of this daemon: TCP addresses then speak TLS alone. Read again "
-       "when "
-       "it changes, as are the next two.",
+       "Certificate chain (PEM) of this daemon. TCP addresses then accept TLS only. This file "
+       "and the next two are read again when they change.",
        Text(&Config::tls_cert)},
-      {"tls-key", "FILE", "Its private key (PEM).", Text(&Config::tls_key)},
+      {"tls-key", "FILE", "Private key (PEM) of the certificate.", Text(&Config::tls_key)},
       {"tls-client-ca", "FILE",
-       "Who signs clients' certificates (PEM): TCP clients then need one (mTLS).",
+       "Certificate authority (PEM) of clients' certificates. TCP clients then need a "
+       "certificate (mTLS).",
        Text(&Config::tls_client_ca)},
       {"tls-client-optional", "",
-       "With --tls-client-ca: clients may also come without a certificate, with a token.",
+       "With --tls-client-ca: accept clients without a certificate that have a token.",
        Switch(&Config::tls_client_optional)},
       {"audit-log", "FILE",
-       "Who ran what: one JSON line for each job, batch of operations, transfer and refused "
-       "caller. "
-       "Opened anew on SIGHUP.",
+       "File for the audit log: one JSON line for each job, batch of operations, transfer and "
+       "refused caller. Reopened on SIGHUP.",
        Text(&Config::audit_log)},
       {"state-dir", "DIR",
-       "Folder for what outlives the daemon: compiled code, named arrays, jobs, usage. Default: "
-       "$STATE_DIRECTORY; "
-       "with neither nothing is kept.",
+       "Folder for state that outlives the daemon: compiled code, named arrays, jobs, usage. "
+       "Default: $STATE_DIRECTORY. Without either, no state is kept.",
        Text(&Config::state_dir)},
       {"cache-dir", "DIR",
-       "Folder for compiled code alone, in code-cache below it. Default: the state folder. For a "
-       "daemon whose state goes with it, and that shall not compile all again.",
+       "Folder for compiled code alone, in its subfolder code-cache. Default: the state folder. "
+       "For a daemon without lasting state that must not compile everything again.",
        Text(&Config::cache_dir)},
       {"durable-bytes", "BYTES",
-       "Bytes of named arrays that are kept in the state folder too, so that they outlive the "
-       "machine's being off, as jobs then do. One that finds no room is kept in memory only. 0: "
-       "neither is kept there. Default 17179869184.",
+       "Bytes of named arrays that are also kept in the state folder, so that they and jobs "
+       "survive a restart of the machine. An array that finds no room is kept in memory only. 0: "
+       "arrays and jobs are not kept there. Default 17179869184.",
        Number(&Config::durable_bytes, 0, int64_t{1} << 50)},
       {"worker-dir", "DIR",
        "Folder of the stride-worker-* programs. Default: the folder of strided, or ../lib/stride "
        "from there.",
        Text(&Config::worker_dir)},
       {"cpu-devices", "LIST",
-       "CPU devices to make: a list of THREADS or COUNTxTHREADS, 0 threads for all cores; 2x1 is "
-       "two devices of one thread. Default: one with all cores when "
-       "there is no other device, else none.",
+       "CPU devices to make: a list of THREADS or COUNTxTHREADS; 0 threads means all cores, 2x1 "
+       "means two devices of one thread. Default: one with all cores if there is no other "
+       "device, else none.",
        SetCpuDevices},
       {"no-cuda", "", "Use no CUDA device.", Switch(&Config::no_cuda)},
       {"spare-workers", "COUNT",
-       "Ready workers kept for each device, so that a tenant's first job need not wait for a "
+       "Ready workers kept for each device, so that a tenant's first job does not wait for a "
        "process. Default 1.",
        Number(&Config::spare_workers, 0, 64)},
       {"max-workers", "COUNT",
-       "Workers of each device at once; a tenant beyond them waits until an idle worker ends. "
-       "Default 0: as many as memory, processes and descriptors allow.",
+       "Workers of each device at once. Further tenants wait until an idle worker ends. Default "
+       "0: as many as memory, processes and descriptors allow.",
        Number(&Config::max_workers, 0, 1 << 20)},
       {"staging-bytes", "BYTES",
        "Pinned memory of each worker for uploads and downloads. Default 67108864.",
        Number(&Config::staging_bytes, 4 << 20, int64_t{1} << 36)},
-      {"worker-idle-timeout", "TIME", "An idle worker is ended after this. Default 5m.",
+      {"worker-idle-timeout", "TIME", "Time after which an idle worker ends. Default 5m.",
        Time(&Config::worker_idle_timeout)},
       {"kill-grace", "TIME",
-       "A running job that is cancelled or past its deadline may go on this long before its worker "
-       "is killed. Default 2s.",
+       "Time that a running job may continue after its cancellation or deadline. Its worker is "
+       "killed then. Default 2s.",
        Time(&Config::kill_grace)},
       {"fair-quantum", "TIME",
-       "Several tenants with work on one device take turns of this much device time. Default 20ms.",
+       "Device time of one time slice when several tenants have work on a device. Default 20ms.",
        Time(&Config::fair_quantum)},
       {"canary-interval", "TIME",
-       "A device that completed no work for so long is tried by a small job of the daemon's own; "
-       "one that fails takes no work until it is well again. 0: never tried. Default 30s.",
+       "Time without completed work after which the daemon probes a device with a small job. A "
+       "device that fails the probe gets no work until it passes one. 0: no probes. Default 30s.",
        Time(&Config::canary_interval)},
       {"require-sandbox", "",
-       "Refuse to start unless workers and compilers get every layer of their sandbox: namespaces, "
-       "Landlock, a system call filter, limits. Without it, what the kernel or a container refuses "
-       "is left out and logged.",
+       "Refuse to start unless workers and compilers get every layer of their sandbox: "
+       "namespaces, Landlock, a system call filter, limits. Without it, a layer that the kernel "
+       "or a container refuses is left out and logged.",
        Switch(&Config::require_sandbox)},
       {"no-sandbox", "",
-       "Start workers and compilers without a sandbox. Only for debuggers: clients' code then runs "
-       "with all rights of this daemon.",
+       "Start workers and compilers without a sandbox. For debuggers only: clients' code then "
+       "runs with all rights of this daemon.",
        Switch(&Config::no_sandbox)},
       {"compile-memory-bytes", "BYTES", "Memory of one compilation. Default 2147483648.",
        Number(&Config::compile_memory_bytes, int64_t{256} << 20, int64_t{1} << 40)},
@@ -213,59 +210,58 @@ std::vector<Option> MakeOptions() {
        "Default: the share.",
        Number(&Config::device_memory_bytes, 1 << 20, int64_t{1} << 50)},
       {"spill-memory", "BYTES",
-       "Host memory for idle arrays that a full device has no room for, of all tenants together. "
-       "0: none. Default: a quarter of what CPU devices leave of this machine's memory.",
+       "Host memory, for all tenants together, for idle arrays that are evicted from a full "
+       "device. 0: none. Default: a quarter of the memory that CPU devices leave on this "
+       "machine.",
        Number(&Config::spill_memory_bytes, 0, int64_t{1} << 50)},
       {"spill-disk", "BYTES",
-       "Room in the state-dir for those that the host's memory has no room for. 0: none. Default: "
-       "a quarter of what is free there at the start.",
+       "Bytes in the state folder for idle arrays for which host memory has no room. 0: none. "
+       "Default: a quarter of its free space at the start.",
        Number(&Config::spill_disk_bytes, 0, int64_t{1} << 50)},
       {"region-bytes", "BYTES",
-       "Memory shared with clients on this machine, which arrays then travel through, of all "
-       "tenants together; one tenant may have half of it where --tenants says nothing else. 0: "
-       "none. Default: an eighth of this machine's memory.",
+       "Memory shared with clients on this machine to transfer arrays, for all tenants together. "
+       "One tenant may have half of it unless --tenants sets another limit. 0: none. Default: an "
+       "eighth of the memory of this machine.",
        Number(&Config::region_bytes, 0, int64_t{1} << 50)},
       {"max-queued", "COUNT",
-       "Operations of one tenant that may wait; more are refused with a time to try again. Default "
-       "100000.",
+       "Operations of one tenant that may wait. Further ones are refused with a time to try "
+       "again. Default 100000.",
        Number(&Config::max_queued, 1, kMaxInt)},
       {"max-sessions", "COUNT", "Sessions of one tenant. Default 10000.",
        Number(&Config::max_sessions, 1, kMaxInt)},
       {"session-ttl", "TIME",
-       "Idle time after which a session ends, unless it asks for another. Default 10m.",
+       "Idle time after which a session ends, unless the session sets another. Default 10m.",
        Time(&Config::session_ttl)},
       {"max-connections", "COUNT",
-       "Connections at once. Default 1024, and never more than half of the file descriptors.",
+       "Connections at once, at most half of the file descriptors. Default 1024.",
        Number(&Config::max_connections, 1, 1 << 20)},
       {"max-connections-per-peer", "COUNT",
        "Connections at once of one IP address, or of one user on a Unix socket. Default 512.",
        Number(&Config::max_connections_per_peer, 1, 1 << 20)},
       {"max-bulk-streams", "COUNT",
-       "Uploads and downloads at once, of which one tenant may have half; each may hold tens of "
+       "Uploads and downloads at once. One tenant may have half. Each may hold tens of "
        "megabytes. Default 64.",
        Number(&Config::max_bulk_streams, 1, 4096)},
       {"stream-window-bytes", "BYTES",
-       "Bytes of one upload that may be on their way into the daemon: less memory when many are "
-       "slow, "
-       "less speed for each. Default: grows with what the connection carries.",
+       "Bytes of one upload that may be in flight to the daemon. A small window limits memory "
+       "when many uploads are slow, and limits the speed of each. Default: grows with the speed "
+       "of the connection.",
        Number(&Config::stream_window_bytes, 1 << 16, 1 << 30)},
       {"max-threads", "COUNT",
-       "Calls in progress, of which one tenant may have half. Most hold a thread each. Default "
-       "1024.",
+       "Calls in progress. One tenant may have half. Most calls hold a thread. Default 1024.",
        Number(&Config::max_threads, 8, 1 << 16)},
       {"drain-timeout", "TIME",
-       "After SIGTERM or SIGINT accepted work may go on this long. A second signal ends it at "
+       "Time that accepted work may continue after SIGTERM or SIGINT. A second signal ends it at "
        "once. Default 30s.",
        Time(&Config::drain_timeout)},
       {"supervise", "",
-       "Run as two processes: a small one that keeps arrays, jobs and sockets, and the daemon, "
-       "which "
-       "it starts again when it dies. For containers and terminals; systemd does the same with its "
-       "own store.",
+       "Run as two processes: a small one that holds arrays, jobs and sockets, and the daemon, "
+       "which the first restarts when it dies. For containers and terminals. systemd has its own "
+       "store for this.",
        Switch(&Config::supervise)},
       {"hang-timeout", "TIME",
-       "With --supervise: a daemon that does not answer a call to its own socket for so long is "
-       "killed and started again. 0: never, such as under a debugger. Default 30s.",
+       "With --supervise: a daemon that does not answer a call to its own socket for this long "
+       "is killed and restarted. 0: never, for a debugger. Default 30s.",
        SetHangTimeout},
       {"parent-pid", "PID", "End when this process has ended: for a private daemon.",
        Number(&Config::parent_pid, 1, kMaxInt)},

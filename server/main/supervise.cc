@@ -101,7 +101,7 @@ std::string WaitForEnd(const UniqueFd& parent, Signals& signals, Server& server)
     poll(polled, 2, static_cast<int>(absl::ToInt64Milliseconds(wait)));
     while (int signal = signals.Next()) {
       if (signal != SIGHUP) return strsignal(signal);
-      api::LogInfo("SIGHUP: reading the tenants and opening the audit log anew");
+      api::LogInfo("SIGHUP: reading the tenants again and reopening the audit log");
       server.Reload();
     }
     if (polled[1].revents != 0) return "the parent process has ended";

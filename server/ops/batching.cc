@@ -191,7 +191,7 @@ absl::Status Batcher::CheckTargets(const v1::Operation& given) {
       if (input.handle() != whole) continue;
       return NotImplemented(
           absl::StrCat("batching of ", kinds_.Of(given).name, " in place"),
-          "what all elements of the batch share cannot be written; make a new array");
+          "an array that all elements of the batch share cannot be written; make a new array");
     }
     must_force_ = whole;
     return absl::FailedPreconditionError("a target has to have the batch's axis");

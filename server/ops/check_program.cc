@@ -47,7 +47,7 @@ absl::Status CheckOutput(const v1::Output& output, const std::string& field, Kno
   }
   return known->made.count(output.handle()) > 0
              ? absl::OkStatus()
-             : Wrong(field, "what a program writes in place it has made itself");
+             : Wrong(field, "a program writes in place only arrays that it made");
 }
 
 absl::Status CheckCount(const std::string& field, int count, int least, int most) {
@@ -65,7 +65,7 @@ absl::Status CheckOperation(const v1::Operation& operation, const std::string& p
     return NotImplemented(
         "copy.move", "a move within a program is not implemented: a program runs on one device");
   if (!operation.device().empty() || operation.priority() != 0)
-    return Wrong(absl::StrCat(prefix, "device"), "device and priority are the call's to tell");
+    return Wrong(absl::StrCat(prefix, "device"), "the call sets device and priority");
   if (depth > 0 && operation.has_program_call()) {
     return NotImplemented("program_call in a body",
                           absl::StrCat("a call of a program within a loop or a branch is not "

@@ -159,7 +159,8 @@ absl::StatusOr<std::string> BindScalar(const Place& place, const v1::Scalar& mes
   } else {
     if (!scalar->dtype) {
       return place.Mismatch(
-          "scalar", "this kernel does not tell its parameters' types; set the scalar's data_type");
+          "scalar",
+          "this kernel does not declare its parameters' types; set the scalar's data_type");
     }
     to = scalar->dtype;
   }

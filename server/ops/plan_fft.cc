@@ -90,7 +90,7 @@ absl::Status CheckFields(const v1::Fft& fft) {
   }
   if (fft.inverse() && fft.kind() != v1::Fft::KIND_COMPLEX) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "fft.inverse",
-                        "the kind tells the direction; leave it unset");
+                        "the kind sets the direction; leave this unset");
   }
   return absl::OkStatus();
 }

@@ -150,7 +150,7 @@ absl::StatusOr<TypeGroups> ParseTypes(std::string_view text, std::string_view fi
       group.push_back(*dtype);
     }
     if (group.size() > kMaxOperands)
-      return Wrong(field, absl::StrCat("at most ", kMaxOperands, " types beside each other"));
+      return Wrong(field, absl::StrCat("at most ", kMaxOperands, " types next to each other"));
   }
   return groups;
 }

@@ -140,7 +140,7 @@ absl::StatusOr<v1::CreateProgramResponse> Programs::Create(
     if (bytes > kMaxAnswerBytes) {
       return InvalidField(
           v1::ERROR_REASON_SIZE_LIMIT, "program.outputs",
-          absl::StrCat("what the results are does not fit an answer. Bytes: ", bytes,
+          absl::StrCat("the description of the results does not fit an answer. Bytes: ", bytes,
                        ", limit: ", kMaxAnswerBytes, "; declare no inputs, or fewer results"));
     }
     entry.plans[KindOf(draft->inputs)] = *std::move(ready);

@@ -649,7 +649,7 @@ void Recovery::RestoreTasks(GlobalTransaction& transaction) {
     if (record.bodies()) {
       End(transaction, id,
           MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
-                    "the daemon ended while the loop or branch was under way; call it again",
+                    "the daemon ended while the loop or branch ran; call it again",
                     {{"operation", record.label()}}));
       continue;
     }

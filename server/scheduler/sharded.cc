@@ -58,7 +58,7 @@ class Launch {
       }
       if (operation_.has_copy() && operation_.copy().move()) {
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.move",
-                            "what is spread in another way is copied; leave this unset");
+                            "an array of another layout is copied; leave this unset");
       }
     }
     return absl::OkStatus();

@@ -180,10 +180,11 @@ absl::StatusOr<PutMessage> PutDecoder::Next(absl::Span<const std::string_view> s
     return Malformed("header", "missing; the first message of PutArray has the header alone");
   }
   if (first && message->data_bytes > 0) {
-    return Malformed("data", "not allowed beside the header; send data from the second message on");
+    return Malformed("data",
+                     "not allowed next to the header; send data from the second message on");
   }
   if (first && message->chunk.has_value()) {
-    return Malformed("chunk", "not allowed beside the header; send chunks from the second on");
+    return Malformed("chunk", "not allowed next to the header; send chunks from the second on");
   }
   if (!first && message->header.has_value()) {
     return Malformed("header", "allowed in the first message of PutArray only");

@@ -30,7 +30,8 @@ Result<void> Measure(BenchSetup& setup, int num_streams, Bytes& bytes) {
     if (!fetched) return fetched;
     const auto back = Clock::now();
     if (round < 0 && bytes.out != bytes.data)
-      return Error{.code = Code::kDataLoss, .message = "What came back is not what was sent"};
+      return Error{.code = Code::kDataLoss,
+                   .message = "The bytes that came back differ from those sent"};
     *array = Array();
     // Frees its memory for the next round.
     if (auto done = client->Synchronize(setup.context.Call()); !done) return done;

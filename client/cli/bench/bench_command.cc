@@ -174,25 +174,28 @@ const Command& BenchCommand() {
       .summary = "measure a daemon: latency, bandwidth, small operations, many clients",
       .usage = "[latency] [bandwidth] [ops] [clients]",
       .details =
-          "latency    a Run of 1000 float32 in and out, and the emptiest call there is\n"
-          "bandwidth  an array in and out, by each number of streams\n"
+          "latency    a Run of 1000 float32, upload and download included, and an empty call\n"
+          "bandwidth  the upload and download of an array, for each number of streams\n"
           "ops        small operations in a row, one by one and as a program\n"
-          "clients    each number of clients at once, every one with a connection and a session\n"
-          "           of its own, its next call as soon as the last is answered: calls a second,\n"
-          "           latency, and how alike they are served\n\n"
-          "All of them unless some are named. Without a daemon a private one is measured, which "
-          "admits as many clients as\nare wanted; one that runs has its own limits: "
-          "--max-connections-per-peer (512 by default), --max-threads (a call\nunder way takes "
-          "one, "
-          "a tenant may have half). The ratio is to what stands behind it; above 1 is slower.",
+          "clients    each number of clients at once, each with its own connection and session;\n"
+          "           a client sends its next call when the last is answered: calls a second,\n"
+          "           latency and fairness\n\n"
+          "Runs all of them unless some are named. Without a daemon it measures a private one, "
+          "which "
+          "admits enough clients.\nA daemon that runs has its own limits: "
+          "--max-connections-per-peer "
+          "(512 by default) and --max-threads, of which\na tenant may have half. A ratio is "
+          "relative "
+          "to the row that it names; above 1 is slower.",
       .options = {{"clients", 0, "N,...", "numbers of clients; default 1,10,100"},
-                  {"duration", 0, "TIME", "of each load of clients; default 2s"},
-                  {"rounds", 0, "N", "turns of what takes long, loads too; default 3"},
-                  {"calls", 0, "N", "turns of what takes microseconds; default 2000"},
-                  {"mib", 0, "N", "size of the array that is moved; default 64"},
+                  {"duration", 0, "TIME", "duration of each load of clients; default 2s"},
+                  {"rounds", 0, "N", "repetitions of long measurements and of loads; default 3"},
+                  {"calls", 0, "N", "repetitions of short measurements; default 2000"},
+                  {"mib", 0, "N", "size of the transferred array; default 64"},
                   {"streams", 0, "N,...", "numbers of streams; default 1,4"},
-                  {"device", 0, "DEVICE", "the one to measure, such as cpu:0; default: the first"},
-                  {"output", 'o', "FILE", "the rows as JSON, into a file"}},
+                  {"device", 0, "DEVICE",
+                   "the device to measure, such as cpu:0; default: the first"},
+                  {"output", 'o', "FILE", "file for the rows as JSON"}},
       .run = Run};
   return kCommand;
 }

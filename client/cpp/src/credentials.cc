@@ -82,7 +82,7 @@ Result<Credentials> MakeCredentials(const ConnectOptions& options, const std::st
   const bool tls = !options.tls_ca.empty();
   if (!tls && !options.tls_cert.empty()) {
     return LocalError(Code::kInvalidArgument,
-                      "A client certificate needs TLS: say who signed the daemon's (tls_ca)");
+                      "A client certificate needs TLS: set the authority of the daemon's (tls_ca)");
   }
   if (tls) {
     auto made = Tls(options);

@@ -198,9 +198,9 @@ Error WhyUnreachable(const ConnectOptions& options, const std::string& target,
     bool speaks_tls = false;
     why = WhyNotTcp(target, &speaks_tls);
     if (why.empty() && options.tls_ca.empty() && speaks_tls) {
-      why = "the daemon speaks TLS there; say who signed its certificate (tls_ca, --tls-ca)";
+      why = "the daemon speaks TLS there; set the authority of its certificate (tls_ca, --tls-ca)";
     } else if (why.empty() && !options.tls_ca.empty() && !speaks_tls) {
-      why = "what listens there speaks no TLS; leave out tls_ca (--tls-ca)";
+      why = "the server there speaks no TLS; leave out tls_ca (--tls-ca)";
     } else if (why.empty() && !options.tls_ca.empty()) {
       why = WhyNoHandshake(options, LastError(channel));
     } else if (why.empty()) {

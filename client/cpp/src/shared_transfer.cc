@@ -209,7 +209,7 @@ class FetchThread {
     if (!sound) call->Cancel();
     auto ended = call->Finish();
     if (!sound)
-      return LocalError(Code::kInternal, "The daemon told of bytes that were not asked for");
+      return LocalError(Code::kInternal, "The daemon reported bytes that were not requested");
     if (!ended) return ended;
     if (moved != size)
       return LocalError(Code::kDataLoss, "The download ended before its last byte");

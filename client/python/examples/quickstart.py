@@ -202,7 +202,7 @@ def errors(session):
     except grpc.RpcError as error:
         print(f"error, as it should be: {error.code().name}: {describe(rich_status(error))}")
     else:
-        sys.exit("an array that nobody made was found")
+        sys.exit("an array that does not exist was found")
 
 
 def main():

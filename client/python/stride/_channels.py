@@ -56,7 +56,7 @@ def make_credentials(target: str, token: Optional[str], tls_ca: Optional[str], t
         roots = None if tls_ca == "system" else _read(tls_ca)
         channel = grpc.ssl_channel_credentials(roots, _read(tls_key), _read(tls_cert))
     elif tls_cert is not None:
-        raise InvalidArgument("A client certificate needs TLS: say who signed the daemon's (tls_ca)")
+        raise InvalidArgument("A client certificate needs TLS: set the authority of the daemon's (tls_ca)")
     elif not token:
         return None
     elif is_local(target):

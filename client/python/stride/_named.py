@@ -453,7 +453,7 @@ def submit(
     from stride._trace import at, flatten, trace
 
     session = session or current_session()
-    _warn_if_private(session, "What the job makes")
+    _warn_if_private(session, "The result of the job")
     names, placeholders, specs = [], [], []
     for one in arguments:
         if isinstance(one, str):

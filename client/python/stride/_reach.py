@@ -91,10 +91,12 @@ def _why(target: str, tls_ca: Optional[str], tls_cert: Optional[str], channel: g
         return error.strerror or f"no connection within {_PROBE_SECONDS:g} s"
     if tls_ca is None:
         return (
-            "the daemon speaks TLS there; say who signed its certificate (tls_ca, --tls-ca)" if speaks_tls else silent
+            "the daemon speaks TLS there; set the authority of its certificate (tls_ca, --tls-ca)"
+            if speaks_tls
+            else silent
         )
     if not speaks_tls:
-        return "what listens there speaks no TLS; leave out tls_ca (--tls-ca)"
+        return "the server there speaks no TLS; leave out tls_ca (--tls-ca)"
     return _why_no_handshake(tls_ca, tls_cert, _last_error(channel))
 
 

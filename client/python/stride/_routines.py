@@ -247,7 +247,7 @@ def _running(
     array = _array(x)
     if axis is None:
         if array.ndim > 1:
-            raise ValueError(f"{name} of several axes needs to be told which")
+            raise ValueError(f"{name} of several axes needs axis=")
         axis = 0
     if not array.ndim:
         array = _manipulation.reshape(array, (1,))

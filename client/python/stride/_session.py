@@ -687,7 +687,7 @@ class Session:
         if self._closed.is_set():
             if self._inherited:
                 raise _errors.FailedPrecondition(
-                    "The session is that of the process which this one was forked from; connect anew"
+                    "The session belongs to the parent of this forked process; connect again"
                 )
             raise _errors.Cancelled("The session is closed; make another with stride.connect()")
 

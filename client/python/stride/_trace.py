@@ -236,7 +236,7 @@ class Template:
                         "a traced function with a loop or a branch of the service must be one of its programs. It "
                         "cannot: it writes into arrays from outside, places arrays on devices, or has more than 64 "
                         "results or 256 arrays from outside; do that outside the function",
-                        reason="NOT_IMPLEMENTED", metadata={"feature": "loop beside operations that no program has"})
+                        reason="NOT_IMPLEMENTED", metadata={"feature": "loop next to operations that no program has"})
                 if made is not None:
                     programs = _program.programs_of(session)
                     registered = []

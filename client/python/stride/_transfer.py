@@ -110,7 +110,7 @@ def _fetch_shared(crew: Crew, helpers, name, target, count, timeout, region, in_
                 if not chunk.size:
                     continue
                 if chunk.offset != offset + to - begin or not 0 < chunk.size <= end - to:
-                    raise _errors.DataLoss(f"The daemon told of bytes of {name} that were not asked for")
+                    raise _errors.DataLoss(f"The daemon reported bytes of {name} that were not requested")
                 if bounce is not None:
                     target[to:to + chunk.size] = bounce[chunk.offset:chunk.offset + chunk.size]
                 to += chunk.size

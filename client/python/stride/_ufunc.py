@@ -480,8 +480,8 @@ def apply_at(name: str, a: Array, indices, value) -> None:
     if type(value) is Node:
         if len(value.shape) > len(shape) or any(n not in (1, m) for n, m in zip(value.shape[::-1], shape[::-1])):
             raise _errors.ShapeMismatch(
-                f"{name}.at: values of shape {value.shape} do not broadcast to the shape {shape} of what the indices "
-                "take",
+                f"{name}.at: values of shape {value.shape} do not broadcast to the shape {shape} of the indexed "
+                "elements",
                 reason="SHAPE_MISMATCH",
             )
         if value.shape != shape and target is not a:

@@ -229,7 +229,7 @@ absl::Status CommandLoop::LoadGraph(wire::LoadGraph& command, std::vector<Unique
   if (!map.ok()) return map.status();
   wire::Graph steps;
   if (!steps.ParseFromArray(map->data(), static_cast<int>(map->size())))
-    return absl::InternalError("what came as a graph is none");
+    return absl::InternalError("the message of a graph is malformed");
   return device_->LoadGraph(command.graph(), std::move(steps));
 }
 

@@ -103,7 +103,7 @@ TEST(TenantsFileTest, ErrorNamesTheLine) {
       {"[tenant a]\ncertificate = cn:x\n[tenant b]\ncertificate = cn:x", "line 4: this certif"},
       {"[tenant a]\n" + Line("x") + "\n\n[tenant b]\n" + Line("x"), "line 5: this token stands"},
       {"[tenant a]\n" + Line("x") + " expires=soon", "line 2: expires must be"},
-      {"[tenant a]\n" + Line("x") + " nme=x", "line 2: behind a token's hash"},
+      {"[tenant a]\n" + Line("x") + " nme=x", "line 2: only name=NAME and expires=TIME may follow"},
       {"[tenant a]\n" + Line("x") + " name=a\"b", "line 2: a token's name"},
       {"[tenant a]\ntoken =", "line 2: a token needs"},
   };
