@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "server/api/ack_writer.h"
 #include "server/api/inline_outputs.h"
-#include "server/api/operation_limits.h"
 #include "server/api/serve.h"
 #include "server/api/status.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/base/system_error.h"
+#include "server/ops/operation_view.h"
 #include "server/session/resource_name.h"
 
 namespace stride::api {
@@ -107,10 +107,6 @@ class LentCode {
   v1::KernelLaunch* owner_ = nullptr;
   v1::KernelLaunch* borrower_ = nullptr;
 };
-
-absl::Status CheckOperation(const v1::Operation& operation) {
-  return PrefixField(CheckCounts(operation), "operation.");
-}
 
 void SetStatus(const absl::Status& status, v1::CommandResult* result) {
   if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
@@ -240,30 +236,31 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
 void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_code,
                                   absl::Duration upload_delay, scheduler::SubmitBatch* batch,
                                   PendingAck* ack) {
+  const ops::OperationView operation(command.operation());
   absl::StatusOr<SteadyTime> deadline = DeadlineOf(command);
   absl::Status status = deadline.status();
   if (status.ok()) status = std::move(has_code);
-  if (status.ok()) status = CheckOperation(command.operation());
+  if (status.ok()) status = PrefixField(ops::CheckLists(operation), "operation.");
   if (status.ok()) status = call_.AwaitUploadRate(upload_delay);
   bool by_engine = false;
   if (status.ok()) {
-    auto handle = batch != nullptr ? batch->Submit(session_, command.operation(), *deadline)
+    auto handle = batch != nullptr ? batch->Submit(session_, operation, *deadline)
                                    : services_.operations->Submit(call_.tenant(), session_,
-                                                                  command.operation(), *deadline);
+                                                                  operation, *deadline);
     status = handle.status();
     by_engine = !status.ok();
     if (handle.ok()) {
       ack->handle = *std::move(handle);
-      ack->wanted = WantedInline(command.operation());
+      ack->wanted = WantedInline(operation);
       status = CheckInlineSize(ack->wanted, *ack->handle);
     }
     status = PrefixField(status, "operation.");
   }
   if (!status.ok()) {
     operations_->Refused(status);
-    if (!by_engine && batch != nullptr) batch->Refuse(session_, command.operation(), status);
+    if (!by_engine && batch != nullptr) batch->Refuse(session_, operation, status);
     if (!by_engine && batch == nullptr)
-      services_.operations->Refuse(call_.tenant(), session_, command.operation(), status);
+      services_.operations->Refuse(call_.tenant(), session_, operation, status);
     ack->status = std::move(status);
     if (auto unwanted = std::exchange(ack->handle, nullptr)) unwanted->Cancel(batch);
     return;

@@ -15,38 +15,12 @@ constexpr int64_t kResultOverhead = 1024;
 
 }  // namespace
 
-std::string OutputPlace::field() const {
-  if (!of_kernel) return absl::StrCat("outputs[", index, "]");
-  const std::string argument = absl::StrCat("kernel_launch.arguments[", index, "]");
-  if (member < 0) return argument + ".new_array.output";
-  return absl::StrCat(argument, ".aggregate.members[", member, "].new_array.output");
-}
-
-OutputPlaces OutputsOf(const v1::Operation& operation) {
-  OutputPlaces places;
-  if (operation.has_kernel_launch()) {
-    const auto& arguments = operation.kernel_launch().arguments();
-    for (int i = 0; i < arguments.size(); ++i) {
-      if (arguments[i].has_new_array())
-        places.push_back({&arguments[i].new_array().output(), i, /*of_kernel=*/true});
-      const auto& members = arguments[i].aggregate().members();
-      for (int m = 0; m < members.size(); ++m) {
-        if (members[m].has_new_array())
-          places.push_back({&members[m].new_array().output(), i, /*of_kernel=*/true, m});
-      }
-    }
-    return places;
-  }
-  for (int i = 0; i < operation.outputs_size(); ++i) places.push_back({&operation.outputs(i), i});
-  return places;
-}
-
-std::vector<bool> WantedInline(const v1::Operation& operation) {
-  const OutputPlaces places = OutputsOf(operation);
-  const auto is_wanted = [](const OutputPlace& place) { return place.output->inline_result(); };
-  if (std::none_of(places.begin(), places.end(), is_wanted)) return {};
+std::vector<bool> WantedInline(const ops::OperationView& operation) {
+  const auto is_wanted = [](const v1::Output* output) { return output->inline_result(); };
+  const ops::OutputList& outputs = operation.outputs();
+  if (std::none_of(outputs.begin(), outputs.end(), is_wanted)) return {};
   std::vector<bool> wanted;
-  for (const OutputPlace& place : places) wanted.push_back(is_wanted(place));
+  for (const v1::Output* output : outputs) wanted.push_back(is_wanted(output));
   return wanted;
 }
 

@@ -1,10 +1,10 @@
 #include "server/api/job_service.h"
 
 #include "absl/strings/str_cat.h"
-#include "server/api/operation_limits.h"
 #include "server/api/serve.h"
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
+#include "server/ops/operation_view.h"
 
 namespace stride::api {
 namespace {
@@ -16,7 +16,7 @@ bool IsFinal(v1::Job::State state) {
 
 absl::Status CheckJob(const v1::Job& job) {
   for (int i = 0; i < job.operations_size(); ++i) {
-    if (absl::Status status = CheckCounts(job.operations(i)); !status.ok()) {
+    if (absl::Status status = ops::CheckLists(job.operations(i)); !status.ok()) {
       return PrefixField(status, absl::StrCat("job.operations[", i, "]."));
     }
   }

@@ -4,9 +4,9 @@
 
 #include "server/api/batch_audit.h"
 #include "server/api/inline_outputs.h"
-#include "server/api/operation_limits.h"
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
+#include "server/ops/operation_view.h"
 #include "server/session/resource_name.h"
 
 namespace stride::api {
@@ -15,17 +15,17 @@ absl::Status RunOperation::Check() const {
     auto session = session::ParseSessionName(request_.session(), "session");
     if (!session.ok()) return session.status();
   }
-  return PrefixField(CheckCounts(request_.operation()), "operation.");
+  return PrefixField(ops::CheckLists(request_.operation()), "operation.");
 }
 
 absl::Status RunOperation::Submit(Call& call, absl::Duration upload_delay) {
   if (absl::Status status = call.AwaitUploadRate(upload_delay); !status.ok()) return status;
   call.Audit();
-  auto accepted =
-      operations_.Submit(call.tenant(), request_.session(), request_.operation(), call.deadline());
+  const ops::OperationView operation(request_.operation());
+  auto accepted = operations_.Submit(call.tenant(), request_.session(), operation, call.deadline());
   if (!accepted.ok()) return PrefixField(accepted.status(), "operation.");
   handle_ = *std::move(accepted);
-  wanted_ = WantedInline(request_.operation());
+  wanted_ = WantedInline(operation);
   return PrefixField(CheckInlineSize(wanted_, *handle_), "operation.");
 }
 

@@ -3,6 +3,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/ops/client_function.h"
+#include "server/ops/operation_kinds.h"
 #include "server/ops/plan.h"
 #include "stride/v1/program_service.pb.h"
 
@@ -14,6 +15,7 @@ namespace stride::ops {
 // errors have paths within the Program.
 absl::StatusOr<v1::Program> BatchProgram(const v1::Program& program,
                                          absl::Span<const ArrayInfo> inputs,
-                                         const FunctionTable* functions);
+                                         const FunctionTable* functions,
+                                         const KindTable& kinds = Kinds());
 
 }  // namespace stride::ops

@@ -15,24 +15,24 @@ absl::Status Wrong(const std::string& field, std::string_view text) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field, text);
 }
 
-// What handles stand for so far.
+// The handles so far.
 struct Known {
   std::set<uint64_t> inputs, made;
   bool Has(uint64_t handle) const { return inputs.count(handle) > 0 || made.count(handle) > 0; }
 };
 
-absl::Status CheckOperand(const v1::Operand& operand, const std::string& field,
+absl::Status CheckOperand(const v1::Operand& operand, absl::FunctionRef<std::string()> field,
                           const Known& known) {
   switch (operand.source_case()) {
     case v1::Operand::kScalar:
       return absl::OkStatus();
     case v1::Operand::kHandle:
       if (known.Has(operand.handle())) return absl::OkStatus();
-      return Wrong(absl::StrCat(field, ".handle"),
+      return Wrong(absl::StrCat(field(), ".handle"),
                    absl::StrCat("neither an input of the program nor made by an operation before: ",
                                 operand.handle()));
     default:
-      return Wrong(field, "an operand of a program is a handle of its own, or a scalar");
+      return Wrong(field(), "an operand of a program is a handle of its own, or a scalar");
   }
 }
 
@@ -74,18 +74,22 @@ absl::Status CheckOperation(const v1::Operation& operation, const std::string& p
   }
   absl::Status bodies = CheckBodies(operation, prefix, depth);
   if (!bodies.ok()) return bodies;
-  for (const OperandField& field : CollectOperands(operation)) {
-    absl::Status status = CheckOperand(*field.operand, prefix + field.field, *known);
+  const OperationView view(operation);
+  for (size_t i = 0; i < view.operands().size(); ++i) {
+    const auto field = [&] { return prefix + view.OperandPath(i); };
+    absl::Status status = CheckOperand(*view.operands()[i], field, *known);
     if (!status.ok()) return status;
   }
-  for (const OutputField& field : CollectOutputs(operation)) {
-    if (field.output->has_sharding()) {
+  for (size_t j = 0; j < view.outputs().size(); ++j) {
+    const v1::Output& output = *view.outputs()[j];
+    const std::string field = prefix + view.OutputPath(j);
+    if (output.has_sharding()) {
       return NotImplemented(
           "output.sharding",
-          absl::StrCat("not implemented within a program, which runs on one device: ", prefix,
-                       field.field, ".sharding"));
+          absl::StrCat("not implemented within a program, which runs on one device: ", field,
+                       ".sharding"));
     }
-    absl::Status status = CheckOutput(*field.output, prefix + field.field, known);
+    absl::Status status = CheckOutput(output, field, known);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

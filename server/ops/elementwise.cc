@@ -10,7 +10,7 @@
 namespace stride::ops {
 namespace {
 
-// What a device's launch block holds (server/worker/codegen/launch_abi.h).
+// The capacity of a device's launch block (server/worker/codegen/launch_abi.h).
 constexpr size_t kMaxOperands = 64;
 constexpr size_t kMaxScalars = 256;
 // Code beyond this takes compilers minutes.
@@ -103,14 +103,14 @@ wire::Operand MakeOperand(uint32_t slot, const ArrayInfo& array,
 }
 
 absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inputs,
-                              const ArrayInfo& output, std::string_view field, std::string label) {
+                              const ArrayInfo& output, std::string_view field) {
   return PlanLoop(builder, absl::MakeConstSpan(&result, 1), inputs, absl::MakeConstSpan(&output, 1),
-                  field, std::move(label));
+                  field);
 }
 
 absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, absl::Span<const Value> results,
                               Inputs inputs, absl::Span<const ArrayInfo> outputs,
-                              std::string_view field, std::string label) {
+                              std::string_view field) {
   std::vector<Value> stored;
   for (size_t j = 0; j < results.size(); ++j)
     stored.push_back(builder.Cast(results[j], outputs[j].dtype));
@@ -148,7 +148,6 @@ absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, absl::Span<const Value> r
   code->set_index_32bit(Fits32Bits(loop));
   launch->mutable_extents()->Assign(loop.extents.begin(), loop.extents.end());
   for (const wire::ScalarValue& scalar : builder.scalars()) *launch->add_scalars() = scalar;
-  plan.task.set_label(std::move(label));
   plan.flops = static_cast<double>(loop.count()) * builder.num_operations();
   return plan;
 }

@@ -8,7 +8,7 @@
 #include "server/ops/program_builder.h"
 #include "server/ops/shape.h"
 
-// What the planners of elementwise loops have in common.
+// Common parts of the planners of elementwise loops.
 namespace stride::ops {
 
 // Whether one kernel can be made of the program, with so many outputs and `num_scalars` constants
@@ -32,12 +32,12 @@ absl::Status CheckWritable(const ArrayInfo& array, std::string_view field);
 // The plan of one loop that stores `result`, cast to the output's type, over the output's shape, to
 // which all inputs are known to broadcast.
 absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, Value result, Inputs inputs,
-                              const ArrayInfo& output, std::string_view field, std::string label);
+                              const ArrayInfo& output, std::string_view field);
 // The same with several results, whose outputs have one shape. The program may also read an
 // output's element before it is written: slot inputs.size() + j.
 absl::StatusOr<Plan> PlanLoop(ProgramBuilder& builder, absl::Span<const Value> results,
                               Inputs inputs, absl::Span<const ArrayInfo> outputs,
-                              std::string_view field, std::string label);
+                              std::string_view field);
 
 // An operand of a launch: `slot` in place of an arena, the first element's offset, `strides` along
 // the launch's axes.

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -66,9 +67,10 @@ absl::StatusOr<Plan> PlanFold(const FoldRequest& request) {
   if (begin) spec.scalars.push_back(*begin);
   spec.options = {0, begin.has_value(), request.mask.has_value(), request.initial.has_value()};
   spec.operands.push_back(std::move(to));
-  spec.label = absl::StrCat("reduce ", function.name);
   return MakeRoutinePlan(std::move(spec));
 }
+
+namespace {
 
 absl::StatusOr<Plan> PlanReduceAt(const v1::ReduceAt& operation, Inputs inputs,
                                   const Input& existing, const FunctionTable* functions) {
@@ -97,7 +99,7 @@ absl::StatusOr<Plan> PlanReduceAt(const v1::ReduceAt& operation, Inputs inputs,
   auto output = ChooseOutput(function->dtype, shape, existing);
   if (!output.ok()) return output.status();
   if (count > 1 && indices->strides[0] == 0) {
-    // The routine tells indices apart by where they are.
+    // The routine distinguishes indices by their addresses.
     Plan plan;
     plan.outputs.push_back(*output);
     plan.converted_inputs = {std::nullopt, indices->dtype};
@@ -117,8 +119,25 @@ absl::StatusOr<Plan> PlanReduceAt(const v1::ReduceAt& operation, Inputs inputs,
   spec.num_inputs = 2;
   spec.options = {1, 0, 0, 0};
   spec.scalars = {Int64Scalar(count > 1 ? indices->strides[0] : 1), Int64Scalar(count)};
-  spec.label = absl::StrCat("reduceat ", function->name);
   return MakeRoutinePlan(std::move(spec));
 }
+
+absl::Status BatchReduceAt(Batcher& batcher, v1::Operation* operation) {
+  auto* reduce = operation->mutable_reduce_at();
+  if (batcher.IsBatched(reduce->indices())) return batcher.NoRule(*operation);
+  const size_t rank = batcher.Find(reduce->input())->rank();
+  return batcher.SetShifted(reduce, reduce->axis(), rank, "reduce_at.axis");
+}
+
+}  // namespace
+
+const OperationKind kReduceAtKind = {
+    .name = "reduce_at",
+    .label = "reduceat ",
+    .detail = [](const v1::Operation& o) -> std::string { return o.reduce_at().function(); },
+    .operands = Reads<&v1::Operation::reduce_at, &v1::ReduceAt::input, &v1::ReduceAt::indices>,
+    .plan = PlanBy<&v1::Operation::reduce_at, PlanReduceAt>,
+    .rules = {OneResult, WholeKey, BatchReduceAt, Undivided},
+};
 
 }  // namespace stride::ops

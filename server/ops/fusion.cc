@@ -59,7 +59,7 @@ class Fusion {
       for (uint64_t handle : steps_[i].inputs) {
         if (handle != 0) readers[handle].push_back(i);
       }
-      // What is written in place is read too, as far as it is kept.
+      // An output written in place is read too, as far as it is kept.
       for (size_t j = 0; j < steps_[i].outputs.size(); ++j) {
         if (steps_[i].existing[j]) readers[steps_[i].outputs[j]].push_back(i);
       }
@@ -75,7 +75,7 @@ class Fusion {
       const bool into_loop = IsPlainLoop(steps_[reader]) &&
                              known_.at(handle).shape == known_.at(steps_[reader].outputs[0]).shape;
       if (!into_loop && !ReadsElements(steps_[reader])) continue;
-      // Later it might read what was written meanwhile.
+      // A later step might read what a step in between writes.
       if (std::any_of(steps_.begin() + static_cast<int64_t>(i),
                       steps_.begin() + static_cast<int64_t>(reader), WritesInPlace))
         continue;
@@ -106,7 +106,7 @@ class Fusion {
  private:
   struct Loop {
     ProgramBuilder builder;
-    std::vector<uint64_t> handles;  // of the slots
+    std::vector<uint64_t> handles;  // by slot
     std::vector<size_t> members;
   };
 
@@ -196,7 +196,7 @@ class Fusion {
                                       {std::move(loop.builder), *value,
                                        known_.at(operation.reduction().input().handle()).shape},
                                       inputs, std::nullopt)
-                    : PlanLoop(loop.builder, *value, inputs, output, "operation", "fused");
+                    : PlanLoop(loop.builder, *value, inputs, output, "operation");
     if (!plan.ok()) return false;
     fused->plan = *std::move(plan);
     fused->inputs = std::move(loop.handles);
@@ -209,7 +209,7 @@ class Fusion {
   std::vector<ProgramStep>& steps_;
   std::vector<std::optional<size_t>> reader_;  // into which step each goes
   std::vector<int> weight_;                    // operations in each, those that went into it too
-  std::map<uint64_t, size_t> maker_;           // of handles that are only a loop's
+  std::map<uint64_t, size_t> maker_;           // by handle, for results of loops
 };
 
 }  // namespace

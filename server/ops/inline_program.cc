@@ -20,9 +20,9 @@ uint64_t Renamed(const Handles& handles, uint64_t handle) {
 
 // In an operation of our own, whose operands and outputs are listed as constant.
 void RenameOperands(const Handles& handles, v1::Operation* operation) {
-  for (const OperandField& field : CollectOperands(*operation)) {
-    if (field.operand->source_case() != v1::Operand::kHandle) continue;
-    auto* operand = const_cast<v1::Operand*>(field.operand);
+  for (const v1::Operand* listed : OperandsOf(*operation)) {
+    if (listed->source_case() != v1::Operand::kHandle) continue;
+    auto* operand = const_cast<v1::Operand*>(listed);
     operand->set_handle(Renamed(handles, operand->handle()));
   }
 }
@@ -31,8 +31,7 @@ uint64_t LastHandle(const v1::Program& program) {
   uint64_t last = 0;
   for (const v1::ProgramInput& input : program.inputs()) last = std::max(last, input.handle());
   for (const v1::Operation& operation : program.operations()) {
-    for (const OutputField& field : CollectOutputs(operation))
-      last = std::max(last, field.output->handle());
+    for (const v1::Output* output : OutputsOf(operation)) last = std::max(last, output->handle());
   }
   return last;
 }
@@ -47,8 +46,8 @@ class Inliner {
     v1::Operation* added = made_.add_operations();
     *added = operation;
     RenameOperands(names_, added);
-    for (const OutputField& field : CollectOutputs(*added)) {
-      auto* output = const_cast<v1::Output*>(field.output);
+    for (const v1::Output* listed : OutputsOf(*added)) {
+      auto* output = const_cast<v1::Output*>(listed);
       output->set_handle(Renamed(names_, output->handle()));
     }
   }
@@ -84,8 +83,8 @@ class Inliner {
       v1::Operation* added = made_.add_operations();
       *added = operation;
       RenameOperands(inner, added);
-      for (const OutputField& field : CollectOutputs(*added)) {
-        auto* output = const_cast<v1::Output*>(field.output);
+      for (const v1::Output* listed : OutputsOf(*added)) {
+        auto* output = const_cast<v1::Output*>(listed);
         if (!output->existing()) inner[output->handle()] = ++last_;
         output->set_handle(Renamed(inner, output->handle()));
       }
@@ -113,7 +112,7 @@ class Inliner {
  private:
   v1::Program made_;
   uint64_t last_;
-  Handles names_;  // what calls have made, by what the program calls it
+  Handles names_;  // results of calls, by the program's handle
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ std::vector<int> MomentInputs(const v1::Reduction& reduction) {
   return {0, 2, 3};
 }
 
-// What combines two partial results.
+// The ufunc that combines two partial results.
 const char* UfuncOf(v1::Reduction::Function function, bool skip_nan = false) {
   switch (function) {
     case Function::FUNCTION_PROD:
@@ -98,7 +98,7 @@ Value WholeIndex(ProgramBuilder& builder, Value index, const PartPlace& place, b
   return builder.Op("add", {before, within}, DType::kInt64);
 }
 
-// Of the first of the least (or greatest) values; NaN wins.
+// The index of the first least (or greatest) value; NaN wins.
 Value FirstWinner(ProgramBuilder& builder, bool least, absl::Span<const Value> indices,
                   absl::Span<const Value> values) {
   auto both = [&](Value a, Value b) { return builder.Op("logical_and", {a, b}, DType::kBool); };
@@ -308,7 +308,6 @@ absl::StatusOr<Plan> PlanCombine(const PartialResults& results, absl::Span<const
   const v1::Operation& operation = results.operation;
   const v1::Reduction::Function function =
       operation.has_matmul() ? Function::FUNCTION_SUM : operation.reduction().function();
-  const char* label = operation.has_matmul() ? "matmul" : "reduction";
   const size_t num_steps = results.steps.size();
   ProgramBuilder builder;
   std::vector<std::vector<Value>> values(num_steps);
@@ -359,7 +358,7 @@ absl::StatusOr<Plan> PlanCombine(const PartialResults& results, absl::Span<const
   }
   // As the whole does it: to the result's type, then to the existing output's.
   whole = builder.Cast(whole, results.result);
-  return PlanLoop(builder, whole, partials, output, "outputs[0]", label);
+  return PlanLoop(builder, whole, partials, output, "outputs[0]");
 }
 
 }  // namespace stride::ops

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/ops/bind.h"
+#include "server/ops/operation_view.h"
 #include "server/store/array_info.h"
 #include "server/wire/plan.pb.h"
 #include "server/wire/worker.pb.h"
@@ -15,26 +16,6 @@
 // From a client's operation to a plan: typing, broadcasting, shape rules, fusion. Pure functions of
 // their arguments; any thread.
 namespace stride::ops {
-
-// One input of an operation, in the order of CollectOperands: an array, or (array empty) the scalar
-// in `operand`.
-struct OperandField {
-  const v1::Operand* operand;
-  std::string field;  // path within the Operation, such as `ufunc.inputs[1]`
-};
-
-// Every operand of the operation in the order in which PlanOperation takes them (expression inputs
-// by name, sorted). Of a kernel: those of its arguments that are existing arrays, members of
-// structs among them, then the arrays among its globals.
-std::vector<OperandField> CollectOperands(const v1::Operation& operation);
-
-// Every output of the operation in plan order, with its field path. For a kernel: its new_array
-// arguments, members of structs among them.
-struct OutputField {
-  const v1::Output* output;
-  std::string field;
-};
-std::vector<OutputField> CollectOutputs(const v1::Operation& operation);
 
 // Input i of the operation: the array, or nullopt when the operand is a scalar.
 using Input = std::optional<ArrayInfo>;
@@ -47,7 +28,7 @@ struct Plan {
   std::vector<ArrayInfo> outputs;
   // A view: outputs[0] lies in input 0's buffer and there is nothing to run.
   bool is_view = false;
-  // What must be compiled before the task can run. For a kernel given by module name, empty: the
+  // The code to compile before the task can run. Empty for a kernel given by module name: the
   // caller knows the module.
   std::optional<wire::Code> code;
   // The launch. Operand.arena holds a slot number instead of an arena: input i is slot i (scalars
@@ -72,7 +53,7 @@ struct Plan {
 // InvalidField with paths within the Operation. Kernel arguments are not checked against the kernel
 // here, since its signature is known only once it is compiled: see BindKernelArguments.
 // `functions`: those of the client's own (client_function.h); may be null.
-absl::StatusOr<Plan> PlanOperation(const v1::Operation& operation, absl::Span<const Input> inputs,
+absl::StatusOr<Plan> PlanOperation(const OperationView& operation, absl::Span<const Input> inputs,
                                    absl::Span<const Input> existing,
                                    const FunctionTable* functions = nullptr);
 
@@ -96,7 +77,7 @@ absl::Status CheckGlobalNames(const v1::KernelLaunch& launch,
 // How many of the launch's operands, the last ones, are the values of globals. They are only read.
 int NumGlobalOperands(const v1::KernelLaunch& launch);
 
-// Indices into the operation's CollectOperands whose arrays the kernel may write, given its
+// Indices into the operation's operands whose arrays the kernel may write, given its
 // parameters (pointers to non-const; all, when unknown).
 std::vector<int> WrittenOperands(const v1::KernelLaunch& launch,
                                  const wire::KernelDescription& kernel);

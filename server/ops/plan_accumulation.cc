@@ -4,6 +4,7 @@
 #include "server/base/error.h"
 #include "server/ops/binary_function.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -40,8 +41,6 @@ void Reverse(RoutineOperand* operand) {
   operand->array.offset += (n - 1) * operand->own_strides[0];
   operand->own_strides[0] *= -1;
 }
-
-}  // namespace
 
 absl::StatusOr<Plan> PlanAccumulation(const v1::Accumulation& accumulation, Inputs inputs,
                                       const Input& existing, const FunctionTable* functions) {
@@ -91,8 +90,25 @@ absl::StatusOr<Plan> PlanAccumulation(const v1::Accumulation& accumulation, Inpu
   }
   spec.num_inputs = 1;
   spec.outputs = {*output};
-  spec.label = absl::StrCat("accumulate ", function->name);
   return MakeRoutinePlan(std::move(spec));
 }
+
+absl::Status BatchAccumulation(Batcher& batcher, v1::Operation* operation) {
+  auto* accumulation = operation->mutable_accumulation();
+  const size_t rank = batcher.Find(accumulation->input())->rank();
+  if (!accumulation->has_axis() && rank != 1) return batcher.NoRule(*operation);
+  return batcher.SetShifted(accumulation, accumulation->axis(), rank, "accumulation.axis");
+}
+
+}  // namespace
+
+const OperationKind kAccumulationKind = {
+    .name = "accumulation",
+    .label = "accumulate ",
+    .detail = [](const v1::Operation& o) -> std::string { return o.accumulation().function(); },
+    .operands = Reads<&v1::Operation::accumulation, &v1::Accumulation::input>,
+    .plan = PlanBy<&v1::Operation::accumulation, PlanAccumulation>,
+    .rules = {OneResult, WholeKey, BatchAccumulation, Undivided},
+};
 
 }  // namespace stride::ops

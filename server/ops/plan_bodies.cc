@@ -1,11 +1,11 @@
-#include "server/ops/plan_bodies.h"
-
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/error.h"
+#include "server/ops/operation_kind.h"
+#include "server/ops/program_plan.h"
 
 namespace stride::ops {
 namespace {
@@ -71,7 +71,7 @@ absl::Status PlanLoop(const v1::Loop& loop, absl::Span<const Input> inputs,
   for (int i = 0; i < num_constants + num_carried + num_scanned; ++i) {
     const Input& input = inputs[i];
     if (!input.has_value()) {
-      return Wrong(CollectOperands(step->operation)[i].field,
+      return Wrong(OperationView(step->operation).OperandPath(i),
                    "a body takes arrays; a number is an array without axes");
     }
     if (i < num_constants) {
@@ -175,5 +175,67 @@ absl::Status PlanBodies(absl::Span<const Input> inputs, absl::Span<const Input> 
   if (!planned.ok()) return planned;
   return CheckNumResults(operation, step->results.size());
 }
+
+namespace {
+
+// Plans what only a program has.
+absl::StatusOr<Plan> PlanWithinProgram(const v1::Operation& operation, Inputs,
+                                       absl::Span<const Input>, const FunctionTable*) {
+  const std::string name = ops::KindOf(operation).name;
+  return NotImplemented(name, absl::StrCat("a ", name,
+                                           " runs within a program alone: CreateProgram, then a "
+                                           "ProgramCall"));
+}
+
+// tenants/t/programs/p -> p
+std::string ProgramLabel(const v1::Operation& operation) {
+  const std::string& name = operation.program_call().program();
+  return name.substr(name.rfind('/') + 1);
+}
+
+}  // namespace
+
+const OperationKind kProgramCallKind = {
+    .name = "program_call",
+    .label = "program ",
+    .detail = ProgramLabel,
+    .operands = [](const v1::Operation& o,
+                   OperandList& list) { list.AddEach(o.program_call().inputs()); },
+    .plan = [](const v1::Operation&, Inputs, absl::Span<const Input>,
+               const FunctionTable*) -> absl::StatusOr<Plan> {
+      return NotImplemented("program_call",
+                            "a call of a program is not implemented here: its operations are many");
+    },
+    .rules = {ListedResults, NoKey, NoBatching, Undivided},
+    .lists = Bounded<&v1::Operation::program_call, kMaxListedInputs, &v1::ProgramCall::inputs_size>,
+};
+
+const OperationKind kLoopKind = {
+    .name = "loop",
+    .operands =
+        [](const v1::Operation& o, OperandList& list) {
+          list.AddEach(o.loop().constants());
+          list.AddEach(o.loop().carried());
+          list.AddEach(o.loop().scanned());
+          if (o.loop().has_condition()) list.Add(o.loop().condition());
+        },
+    .plan = PlanWithinProgram,
+    .rules = {ListedResults, NoKey, NoBatching, Undivided},
+    .lists = Bounded<&v1::Operation::loop, kMaxListedInputs, &v1::Loop::constants_size,
+                     &v1::Loop::carried_size, &v1::Loop::scanned_size>,
+};
+
+const OperationKind kBranchKind = {
+    .name = "branch",
+    .operands =
+        [](const v1::Operation& o, OperandList& list) {
+          list.Add(o.branch().index());
+          list.AddEach(o.branch().inputs());
+        },
+    .plan = PlanWithinProgram,
+    .rules = {ListedResults, NoKey, NoBatching, Undivided},
+    .lists = Bounded<&v1::Operation::branch, kMaxListedInputs, &v1::Branch::inputs_size,
+                     &v1::Branch::bodies_size>,
+};
 
 }  // namespace stride::ops

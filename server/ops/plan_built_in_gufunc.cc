@@ -50,10 +50,7 @@ absl::StatusOr<Plan> ByMatmul(const v1::Gufunc& gufunc, const std::vector<Input>
   *matmul.mutable_left() = gufunc.inputs(0);
   *matmul.mutable_right() = gufunc.inputs(1);
   auto plan = PlanMatmul(matmul, views, existing);
-  if (plan.ok()) {
-    plan->task.set_label(gufunc.function());
-    return plan;
-  }
+  if (plan.ok()) return plan;
   return RenameFields(plan.status(), {{"matmul.left", "gufunc.inputs[0]"},
                                       {"matmul.right", "gufunc.inputs[1]"},
                                       {"matmul", kInputs}});
@@ -87,7 +84,6 @@ absl::StatusOr<Plan> SumOfProducts(const v1::Gufunc& gufunc, const ArrayInfo& le
   spec.finished = spec.finish.Cast(spec.finish.Input(0, spec.accumulator), dtype);
   spec.combine = wire::ReduceCode::COMBINE_ADD;
   spec.output = *std::move(output);
-  spec.label = gufunc.function();
   return MakeReducePlan(std::move(spec));
 }
 
@@ -128,7 +124,7 @@ absl::StatusOr<Plan> PlanBuiltInStrided(const v1::Gufunc& gufunc, Inputs inputs,
                                         const Input& existing) {
   const std::string& name = gufunc.function();
   Input left = inputs[0], right = inputs[1];
-  // Rows of the left beside columns of the right.
+  // Pair rows of the left with columns of the right.
   const size_t right_rank = right->shape.size();
   const bool matrix = name == "vecmat" || (name == "matmul" && right_rank > 1);
   if (matrix) {

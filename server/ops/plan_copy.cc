@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/promotion.h"
 
 namespace stride::ops {
@@ -37,7 +38,6 @@ Plan CopyBytesPlan(const ArrayInfo& from, const ArrayInfo& to) {
   copy->set_to_arena(1);
   copy->set_to_offset(static_cast<uint64_t>(to.offset));
   copy->set_size(static_cast<uint64_t>(from.size_bytes()));
-  plan.task.set_label("copy");
   plan.bytes = 2.0 * static_cast<double>(from.size_bytes());
   return plan;
 }
@@ -53,8 +53,6 @@ absl::StatusOr<ArrayInfo> CopyTarget(DType dtype, bool explicit_type, const Shap
   }
   return ChooseOutput(dtype, shape, existing);
 }
-
-}  // namespace
 
 absl::StatusOr<Plan> PlanCopy(const v1::Copy& copy, Inputs inputs, const Input& existing) {
   ProgramBuilder builder;
@@ -88,7 +86,26 @@ absl::StatusOr<Plan> PlanCopy(const v1::Copy& copy, Inputs inputs, const Input& 
   if (inputs[0] && inputs[0]->shape == output->shape && IsPlainCopy(*inputs[0], *output)) {
     return CopyBytesPlan(*inputs[0], *output);
   }
-  return PlanLoop(builder, *value, inputs, *output, "copy", "copy");
+  return PlanLoop(builder, *value, inputs, *output, "copy");
 }
+
+bool CopyKey(const OperationView& operation, const TenantId&, KeyWriter& key) {
+  if (operation->copy().move()) return false;
+  key.AddOperand(operation->copy().input());
+  key.Add(operation->copy().data_type());
+  return true;
+}
+
+}  // namespace
+
+const OperationKind kCopyKind = {
+    .name = "copy",
+    .detail = [](const v1::Operation& o) -> std::string {
+      return o.copy().move() ? "move" : "copy";
+    },
+    .operands = Reads<&v1::Operation::copy, &v1::Copy::input>,
+    .plan = PlanBy<&v1::Operation::copy, PlanCopy>,
+    .rules = {OneResult, CopyKey, BatchElementwise, DivideElementwise},
+};
 
 }  // namespace stride::ops

@@ -4,6 +4,7 @@
 #include "server/base/error.h"
 #include "server/ops/binary_function.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -54,8 +55,6 @@ RoutineOperand Row(const ArrayInfo& array, uint32_t slot) {
   return operand;
 }
 
-}  // namespace
-
 absl::StatusOr<Plan> PlanCorrelate(const v1::Correlate& correlate, Inputs inputs,
                                    const Input& existing) {
   auto left = ReadVector(inputs[0], "correlate.left");
@@ -97,12 +96,23 @@ absl::StatusOr<Plan> PlanCorrelate(const v1::Correlate& correlate, Inputs inputs
   if (!first.ok()) return first.status();
   spec.scalars = {*first, *add->identity};
   spec.outputs = {*output};
-  spec.label = correlate.convolve() ? "convolve" : "correlate";
   const double products = static_cast<double>(shifts->count) *
                           static_cast<double>(std::min(left->shape[0], right->shape[0]));
   Plan plan = MakeRoutinePlan(std::move(spec));
   plan.flops = 2 * products;
   return plan;
 }
+
+}  // namespace
+
+const OperationKind kCorrelateKind = {
+    .name = "correlate",
+    .detail = [](const v1::Operation& o) -> std::string {
+      return o.correlate().convolve() ? "convolve" : "correlate";
+    },
+    .operands = Reads<&v1::Operation::correlate, &v1::Correlate::left, &v1::Correlate::right>,
+    .plan = PlanBy<&v1::Operation::correlate, PlanCorrelate>,
+    .rules = {OneResult, WholeKey, NoBatching, Undivided},
+};
 
 }  // namespace stride::ops

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/promotion.h"
 #include "server/ops/range_length.h"
 
@@ -38,13 +39,12 @@ absl::StatusOr<Plan> PlanFill(const v1::Creation::Fill& fill, const Input& exist
     task->set_arena(0);
     task->set_offset(static_cast<uint64_t>(output->offset));
     task->set_size(static_cast<uint64_t>(output->size_bytes()));
-    plan.task.set_label("fill");
     plan.bytes = static_cast<double>(output->size_bytes());
     return plan;
   }
   ProgramBuilder builder;
   Value value = builder.Constant(*encoded);
-  return PlanLoop(builder, value, {}, *output, "creation.fill", "fill");
+  return PlanLoop(builder, value, {}, *output, "creation.fill");
 }
 
 // A task that writes nothing: the array has memory once it has run.
@@ -60,7 +60,6 @@ absl::StatusOr<Plan> PlanEmpty(const v1::Creation::Empty& empty, const Input& ex
   Plan plan;
   plan.outputs.push_back(*output);
   plan.task.mutable_zero_fill();
-  plan.task.set_label("empty");
   return plan;
 }
 
@@ -165,7 +164,7 @@ absl::StatusOr<Plan> PlanRange(const v1::Creation::Range& range, const Input& ex
   ProgramBuilder builder;
   auto value = RangeValue(builder, *start, *step, dtype, *length);
   if (!value.ok()) return value.status();
-  return PlanLoop(builder, *value, {}, *output, kRange, "arange");
+  return PlanLoop(builder, *value, {}, *output, kRange);
 }
 
 absl::StatusOr<WeakScalar> ReadBound(bool present, const v1::Scalar& scalar, const char* name) {
@@ -245,10 +244,8 @@ absl::StatusOr<Plan> PlanLinearSpace(const v1::Creation::LinearSpace& space,
   ProgramBuilder builder;
   auto value = LinearValue(builder, *start, *stop, space.count(), !space.exclude_endpoint(), dtype);
   if (!value.ok()) return value.status();
-  return PlanLoop(builder, builder.Cast(*value, dtype), {}, *output, kLinearSpace, "linspace");
+  return PlanLoop(builder, builder.Cast(*value, dtype), {}, *output, kLinearSpace);
 }
-
-}  // namespace
 
 absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& existing) {
   switch (creation.kind_case()) {
@@ -268,5 +265,21 @@ absl::StatusOr<Plan> PlanCreation(const v1::Creation& creation, const Input& exi
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "creation",
                       "say what to create: fill, range, linear_space, random or empty");
 }
+
+bool CreationKey(const OperationView& o, const TenantId& tenant, KeyWriter& key) {
+  // A random number's place in its sequence does not come again.
+  const v1::Creation& creation = o->creation();
+  return (creation.has_empty() || creation.has_fill()) && WholeKey(o, tenant, key);
+}
+
+}  // namespace
+
+const OperationKind kCreationKind = {
+    .name = "creation",
+    .label = "create",
+    .operands = [](const v1::Operation&, OperandList&) {},
+    .plan = PlanBy<&v1::Operation::creation, PlanCreation>,
+    .rules = {OneResult, CreationKey, NoBatching, Undivided},
+};
 
 }  // namespace stride::ops

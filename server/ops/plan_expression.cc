@@ -5,6 +5,7 @@
 #include "server/ops/elementwise.h"
 #include "server/ops/expression_lowering.h"
 #include "server/ops/expression_parser.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/promotion.h"
 #include "server/ops/rename_fields.h"
 
@@ -17,7 +18,7 @@ struct NamedInput {
   uint32_t slot;
 };
 
-// Names of every input, with its slot: the sorted order of CollectOperands.
+// Names of every input, with its slot: the sorted order of OperandsOf.
 std::map<std::string, NamedInput> NameInputs(const v1::Expression& expression, Inputs inputs) {
   std::map<std::string, NamedInput> named;
   for (const auto& [name, operand] : expression.inputs()) named[name] = {&operand, nullptr, 0};
@@ -81,14 +82,59 @@ absl::StatusOr<ExpressionElements> ReadElements(const v1::Expression& expression
   return elements;
 }
 
+namespace {
+
 absl::StatusOr<Plan> PlanExpression(const v1::Expression& expression, Inputs inputs,
                                     const Input& existing, const FunctionTable* functions) {
   auto elements = ReadElements(expression, inputs, functions, "expression");
   if (!elements.ok()) return elements.status();
   auto output = ChooseOutput(elements->value.dtype, elements->shape, existing);
   if (!output.ok()) return output.status();
-  return PlanLoop(elements->program, elements->value, inputs, *output, "expression.text",
-                  expression.text().substr(0, 200));
+  return PlanLoop(elements->program, elements->value, inputs, *output, "expression.text");
 }
+
+bool ExpressionKey(const OperationView& o, const TenantId&, KeyWriter& key) {
+  AddExpressionKey(o->expression(), key);
+  return true;
+}
+
+}  // namespace
+
+namespace {
+
+using NamedOperand = std::pair<std::string_view, const v1::Operand*>;
+
+absl::InlinedVector<NamedOperand, 8> SortedInputs(const v1::Expression& expression) {
+  absl::InlinedVector<NamedOperand, 8> sorted;
+  for (const auto& [name, operand] : expression.inputs()) sorted.emplace_back(name, &operand);
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+}  // namespace
+
+void AddExpressionInputs(const v1::Expression& expression, OperandList& list) {
+  for (const auto& [name, operand] : SortedInputs(expression)) list.Add(*operand);
+}
+
+void AddExpressionKey(const v1::Expression& expression, KeyWriter& key) {
+  key.AddText(expression.text());
+  key.Add(expression.data_type());
+  for (const auto& [name, operand] : SortedInputs(expression)) {
+    key.AddText(name);
+    key.AddOperand(*operand);
+  }
+}
+
+const OperationKind kExpressionKind = {
+    .name = "expression",
+    .detail = [](const v1::Operation& o) -> std::string { return o.expression().text(); },
+    .operands = [](const v1::Operation& o,
+                   OperandList& list) { AddExpressionInputs(o.expression(), list); },
+    .plan = PlanBy<&v1::Operation::expression, PlanExpression>,
+    .rules = {OneResult, ExpressionKey, BatchElementwise, DivideElementwise},
+    .lists = Bounded<&v1::Operation::expression, kMaxListedInputs, &v1::Expression::inputs_size>,
+    .batches_numbers = true,
+};
 
 }  // namespace stride::ops

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -93,8 +95,6 @@ absl::Status CheckFields(const v1::Fft& fft) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<Plan> PlanFft(const v1::Fft& fft, Inputs inputs, const Input& existing) {
   if (auto s = CheckFields(fft); !s.ok()) return s;
   auto input = NeedArray(inputs[0], "fft.input");
@@ -131,12 +131,40 @@ absl::StatusOr<Plan> PlanFft(const v1::Fft& fft, Inputs inputs, const Input& exi
   launch->set_scale(ScaleOf(fft, *lengths));
   *launch->mutable_input() = MakeOperand(0, *input, input->strides);
   *launch->mutable_output() = MakeOperand(1, *output, Contiguous(out_type, shape).strides);
-  plan.task.set_label("fft");
   plan.bytes = static_cast<double>(input->size_bytes() + output->size_bytes());
   double log_length = 0;
   for (int64_t length : *lengths) log_length += std::log2(static_cast<double>(length));
   plan.flops = 5 * static_cast<double>(output->num_elements()) * (log_length + 1);
   return plan;
 }
+
+absl::Status BatchFft(Batcher& batcher, v1::Operation* operation) {
+  auto* fft = operation->mutable_fft();
+  const size_t rank = batcher.Find(fft->input())->rank();
+  if (rank == 0) return batcher.NoRule(*operation);
+  std::vector<int32_t> axes(fft->axes().begin(), fft->axes().end());
+  if (axes.empty()) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  fft->clear_axes();
+  for (int32_t given : axes) {
+    auto axis = batcher.Shifted(given, rank, "fft.axes");
+    if (!axis.ok()) return axis.status();
+    fft->add_axes(*axis);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const OperationKind kFftKind = {
+    .name = "fft",
+    .operands = Reads<&v1::Operation::fft, &v1::Fft::input>,
+    .plan = PlanBy<&v1::Operation::fft, PlanFft>,
+    .rules = {OneResult, WholeKey, BatchFft, Undivided},
+    .lists =
+        Bounded<&v1::Operation::fft, kMaxListedAxes, &v1::Fft::axes_size, &v1::Fft::lengths_size>,
+};
 
 }  // namespace stride::ops

@@ -4,6 +4,7 @@
 #include "server/base/error.h"
 #include "server/ops/binary_function.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -24,7 +25,7 @@ WeakScalar Extreme(DType dtype, bool lowest) {
   return lowest ? -(Integer{1} << (bits - 1)) : (Integer{1} << (bits - 1)) - 1;
 }
 
-// What a group without elements has: what changes no other value.
+// The result of a group without elements: the function's identity.
 absl::StatusOr<wire::ScalarValue> OfNoElements(const BinaryFunction& function) {
   if (function.identity) return *function.identity;
   const std::string& name = function.name;
@@ -74,8 +75,6 @@ absl::Status CheckGroups(const v1::GroupReduce& operation, const ArrayInfo& grou
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "group_reduce.num_groups",
                       absl::StrCat("elements need a group. num_groups: ", count));
 }
-
-}  // namespace
 
 absl::StatusOr<Plan> PlanGroupReduce(const v1::GroupReduce& operation, Inputs inputs,
                                      const Input& existing, const FunctionTable* functions) {
@@ -136,8 +135,26 @@ absl::StatusOr<Plan> PlanGroupReduce(const v1::GroupReduce& operation, Inputs in
   const bool counts = !values->array && function->name == "add" && IsInteger(function->accumulator);
   spec.options = {values->array.has_value(), function->associative, counts};
   spec.outputs = {*output};
-  spec.label = absl::StrCat("group ", function->name);
   return MakeRoutinePlan(std::move(spec));
 }
+
+absl::Status BatchGroupReduce(Batcher& batcher, v1::Operation* operation) {
+  auto* group = operation->mutable_group_reduce();
+  if (batcher.IsBatched(group->groups())) return batcher.NoRule(*operation);
+  const size_t rank = batcher.Find(group->values())->rank();
+  return batcher.SetShifted(group, group->axis(), rank, "group_reduce.axis");
+}
+
+}  // namespace
+
+const OperationKind kGroupReduceKind = {
+    .name = "group_reduce",
+    .label = "group ",
+    .detail = [](const v1::Operation& o) -> std::string { return o.group_reduce().function(); },
+    .operands =
+        Reads<&v1::Operation::group_reduce, &v1::GroupReduce::values, &v1::GroupReduce::groups>,
+    .plan = PlanBy<&v1::Operation::group_reduce, PlanGroupReduce>,
+    .rules = {OneResult, WholeKey, BatchGroupReduce, Undivided},
+};
 
 }  // namespace stride::ops

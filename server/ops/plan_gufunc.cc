@@ -5,7 +5,7 @@
 #include "server/ops/elementwise.h"
 #include "server/ops/gufunc_cores.h"
 #include "server/ops/op_table.h"
-#include "server/ops/planners.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -45,15 +45,11 @@ absl::Status UnknownFunction(const std::string& name, bool known) {
       {{"function", name}});
 }
 
-}  // namespace
-
 int NumGufuncResults(const v1::Gufunc& gufunc, const FunctionTable* functions) {
   const ClientFunction* own = FindGufunc(gufunc, functions);
   if (own == nullptr || own->kind != ClientFunction::Kind::kGufunc) return 1;
   return static_cast<int>(own->layout.operands.size() - own->layout.num_inputs);
 }
-
-namespace {
 
 // A client's, of the last axes.
 absl::StatusOr<Plan> PlanOwn(const v1::Gufunc& gufunc, const ClientFunction& own, Inputs inputs,
@@ -116,7 +112,6 @@ absl::StatusOr<Plan> PlanOwn(const v1::Gufunc& gufunc, const ClientFunction& own
   }
   spec.routine = wire::RoutineCode::ROUTINE_GUFUNC;
   spec.extents = cores->loop;
-  spec.label = own.id;
   Plan plan = MakeRoutinePlan(std::move(spec));
   *plan.code->mutable_routine()->mutable_function() = own.body.device_function;
   plan.zeroed_outputs = std::move(zeroed);
@@ -142,7 +137,7 @@ absl::StatusOr<ArrayInfo> PlacedOutput(const ArrayInfo& made, const std::vector<
   return ChooseOutput(made.dtype, shape, existing, field);
 }
 
-// Of axes in other places: planned twice, to know the results' shapes, and then for views.
+// Axes in other places are planned twice: to know the results' shapes, and then for views.
 absl::StatusOr<Plan> PlanPlaced(const v1::Gufunc& gufunc, const ClientFunction* own,
                                 const CoreLayout& layout, Inputs inputs,
                                 absl::Span<const Input> existing) {
@@ -188,8 +183,6 @@ absl::StatusOr<Plan> PlanPlaced(const v1::Gufunc& gufunc, const ClientFunction* 
   return plan;
 }
 
-}  // namespace
-
 absl::StatusOr<Plan> PlanGufunc(const v1::Gufunc& gufunc, Inputs inputs,
                                 absl::Span<const Input> existing, const FunctionTable* functions) {
   const bool built_in = IsBuiltInGufunc(gufunc.function());
@@ -206,5 +199,95 @@ absl::StatusOr<Plan> PlanGufunc(const v1::Gufunc& gufunc, Inputs inputs,
   if (!layout.ok()) return layout.status();
   return PlanPlaced(gufunc, own, *layout, inputs, existing);
 }
+
+// Dimensions that one element's operand lacks as axes of length one.
+absl::StatusOr<Batched> WithMissing(Batcher& batcher, const Batched& array,
+                                    const CoreLayout& layout, const Cores& cores, size_t number) {
+  Shape shape = array.info.shape;
+  size_t place = shape.size() - cores.ranks[number];
+  for (int dimension : layout.operands[number]) {
+    if (cores.missing[dimension]) shape.insert(shape.begin() + static_cast<int64_t>(place), 1);
+    ++place;
+  }
+  return batcher.Reshaped(array, shape);
+}
+
+// The results without them.
+absl::Status WithoutMissing(Batcher& batcher, v1::Operation* operation, const CoreLayout& layout,
+                            const Cores& cores) {
+  std::vector<Input> inputs;
+  for (const auto& input : operation->gufunc().inputs())
+    inputs.emplace_back(batcher.Replaced(input));
+  auto plan = PlanOperation(*operation, inputs,
+                            std::vector<Input>(static_cast<size_t>(operation->outputs_size())),
+                            batcher.functions());
+  if (!plan.ok()) return plan.status();
+  std::vector<Shape> shapes;
+  for (int j = 0; j < operation->outputs_size(); ++j) {
+    if (operation->outputs(j).existing()) return batcher.NoRule(*operation);
+    const auto& dimensions = layout.operands[layout.num_inputs + static_cast<size_t>(j)];
+    Shape shape = plan->outputs[static_cast<size_t>(j)].shape;
+    const size_t first = shape.size() - dimensions.size();
+    for (size_t d = dimensions.size(); d-- > 0;) {
+      if (cores.missing[dimensions[d]])
+        shape.erase(shape.begin() + static_cast<int64_t>(first + d));
+    }
+    shapes.push_back(std::move(shape));
+  }
+  return batcher.FinishReshaped(operation, shapes);
+}
+
+absl::Status BatchGufunc(Batcher& batcher, v1::Operation* operation) {
+  const v1::Gufunc& gufunc = operation->gufunc();
+  const std::string& name = gufunc.function();
+  const ClientFunction* own =
+      batcher.functions() == nullptr ? nullptr : batcher.functions()->Find(name);
+  absl::StatusOr<CoreLayout> layout = absl::NotFoundError("");
+  if (IsBuiltInGufunc(name)) {
+    layout = ParseLayout(LayoutOf(name), "gufunc.function");
+  } else if (own != nullptr && own->kind == ClientFunction::Kind::kGufunc) {
+    layout = own->layout;
+  }
+  const bool placed = !gufunc.axes().empty() || gufunc.has_axis() || gufunc.keep_dims();
+  if (!layout.ok() || placed || layout->num_inputs != static_cast<size_t>(gufunc.inputs_size()))
+    return batcher.NoRule(*operation);
+  // The operands of one element.
+  std::vector<Input> elements;
+  for (const v1::Operand& operand : gufunc.inputs()) {
+    elements.emplace_back(batcher.Find(operand)->element());
+  }
+  auto cores = ReadCoreRanks(*layout, elements);
+  if (!cores.ok()) return cores.status();
+  size_t loop = 0;
+  for (size_t i = 0; i < elements.size(); ++i)
+    loop = std::max(loop, elements[i]->shape.size() - cores->ranks[i]);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    v1::Operand* operand = operation->mutable_gufunc()->mutable_inputs(static_cast<int>(i));
+    auto whole = WithMissing(batcher, *batcher.Find(*operand), *layout, *cores, i);
+    if (!whole.ok()) return whole.status();
+    auto aligned = batcher.WithRank(*whole, loop + layout->operands[i].size());
+    if (!aligned.ok()) return aligned.status();
+    batcher.Replace(operand, *aligned);
+  }
+  const bool lacks = std::count(cores->missing.begin(), cores->missing.end(), true) > 0;
+  return lacks ? WithoutMissing(batcher, operation, *layout, *cores) : absl::OkStatus();
+}
+
+int GufuncResults(const v1::Operation& o, Inputs, const FunctionTable* functions) {
+  return NumGufuncResults(o.gufunc(), functions);
+}
+
+}  // namespace
+
+const OperationKind kGufuncKind = {
+    .name = "gufunc",
+    .detail = [](const v1::Operation& o) -> std::string { return o.gufunc().function(); },
+    .operands = [](const v1::Operation& o,
+                   OperandList& list) { list.AddEach(o.gufunc().inputs()); },
+    .plan = PlanBy<&v1::Operation::gufunc, PlanGufunc>,
+    .rules = {GufuncResults, NoKey, BatchGufunc, Undivided},
+    .lists = Bounded<&v1::Operation::gufunc, kMaxListedAxes, &v1::Gufunc::inputs_size,
+                     &v1::Gufunc::axes_size>,
+};
 
 }  // namespace stride::ops

@@ -4,6 +4,7 @@
 #include "server/base/error.h"
 #include "server/ops/binary_function.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -49,8 +50,6 @@ RoutineOperand AllOwn(const ArrayInfo& array, uint32_t slot) {
   for (size_t axis = 0; axis < array.shape.size(); ++axis) operand.AddOwn(axis);
   return operand;
 }
-
-}  // namespace
 
 absl::StatusOr<Plan> PlanHistogram(const v1::Histogram& histogram, Inputs inputs,
                                    const Input& existing) {
@@ -101,8 +100,21 @@ absl::StatusOr<Plan> PlanHistogram(const v1::Histogram& histogram, Inputs inputs
   for (double bound : {histogram.uniform().low(), histogram.uniform().high()})
     spec.scalars.push_back(*EncodeScalar(bound, DType::kFloat64, kUniform));
   spec.outputs = {*output};
-  spec.label = "histogram";
   return MakeRoutinePlan(std::move(spec));
 }
+
+}  // namespace
+
+const OperationKind kHistogramKind = {
+    .name = "histogram",
+    .operands =
+        [](const v1::Operation& o, OperandList& list) {
+          list.Add(o.histogram().input());
+          if (o.histogram().has_edges()) list.Add(o.histogram().edges());
+          if (o.histogram().has_weights()) list.Add(o.histogram().weights());
+        },
+    .plan = PlanBy<&v1::Operation::histogram, PlanHistogram>,
+    .rules = {OneResult, WholeKey, NoBatching, Undivided},
+};
 
 }  // namespace stride::ops

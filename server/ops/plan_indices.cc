@@ -4,6 +4,7 @@
 #include "server/base/error.h"
 #include "server/ops/binary_function.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 // Gather and Scatter: one loop over the elements that are moved, in which the indexed array has a
@@ -15,9 +16,9 @@ namespace {
 // memory of their own; the device has a table as long as they are.
 constexpr int64_t kMaxAssigned = int64_t{1} << 36;
 
-// What is the same in both messages.
+// The common part of both messages.
 struct Indexing {
-  std::string name;  // of the message
+  std::string name;  // the message's
   std::vector<ArrayInfo> indices;
   size_t axis = 0;
   bool along = false;
@@ -141,11 +142,10 @@ RoutineSpec IndexedSpec(const Indexing& indexing, const ArrayInfo& indexed, cons
   spec.num_inputs = static_cast<int>(spec.operands.size()) - 1;
   spec.options = {indexing.mode, indexing.along};
   spec.outputs = {spec.operands.back().array};
-  spec.label = indexing.name;
   return spec;
 }
 
-// What is written where, in Scatter and ApplyAt; the routine and its programs are the caller's.
+// The targets of Scatter and ApplyAt; the routine and its programs are the caller's.
 // Without `values`, the first index array stands in their place, and nothing reads it there.
 // `num_values`: of the inputs in front of the indices.
 absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::string& name,
@@ -185,7 +185,7 @@ absl::StatusOr<RoutineSpec> AssignedSpec(const v1::Scatter& scatter, const std::
       IndexedOperand(*indexing, output, static_cast<uint32_t>(inputs.size()), *shape);
   RoutineSpec spec =
       IndexedSpec(*indexing, output, *shape, routine, std::move(from), num_values, std::move(to));
-  // Which of equal indices comes first is told by the order of the loop.
+  // The order of the loop decides which of equal indices comes first.
   spec.order = AxisOrder::kKeep;
   return spec;
 }
@@ -195,8 +195,6 @@ absl::Status NeedsExisting(const Input& existing) {
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "outputs[0].existing",
                       "elements are written in place; the output is an existing array");
 }
-
-}  // namespace
 
 absl::StatusOr<Plan> PlanGather(const v1::Gather& gather, Inputs inputs, const Input& existing) {
   auto input = NeedArray(inputs[0], "gather.input");
@@ -228,8 +226,6 @@ absl::StatusOr<Plan> PlanScatter(const v1::Scatter& scatter, Inputs inputs, cons
   return MakeRoutinePlan(*std::move(spec));
 }
 
-namespace {
-
 // How the routine takes its values: option 2.
 enum { kAtArray = 0, kAtNumber = 1, kAtUnary = 2 };
 
@@ -255,11 +251,10 @@ absl::StatusOr<RoutineSpec> AtSpec(const v1::ApplyAt& operation, const Input& va
   if (!spec.ok()) return spec.status();
   spec->options.push_back(form);
   spec->options.push_back(sums);
-  spec->label = absl::StrCat(operation.function(), " at");
   return spec;
 }
 
-// Of the elements themselves: `np.negative.at(x, i)`.
+// A function of the elements alone: `np.negative.at(x, i)`.
 absl::StatusOr<Plan> PlanUnaryAt(const v1::ApplyAt& operation, Inputs inputs,
                                  const ArrayInfo& existing, const FunctionTable* functions) {
   constexpr char kFunction[] = "apply_at.function";
@@ -298,8 +293,6 @@ absl::StatusOr<Plan> PlanUnaryAt(const v1::ApplyAt& operation, Inputs inputs,
                     CastProgram({existing.dtype})};
   return MakeRoutinePlan(*std::move(spec));
 }
-
-}  // namespace
 
 absl::StatusOr<Plan> PlanApplyAt(const v1::ApplyAt& operation, Inputs inputs, const Input& existing,
                                  const FunctionTable* functions) {
@@ -341,5 +334,204 @@ absl::StatusOr<Plan> PlanApplyAt(const v1::ApplyAt& operation, Inputs inputs, co
                     CastProgram({accumulator, dtype, output->dtype})};
   return MakeRoutinePlan(*std::move(spec));
 }
+
+template <typename Message>
+bool HasBatchedIndex(const Batcher& batcher, const Message& message) {
+  return std::any_of(message.indices().begin(), message.indices().end(),
+                     [&](const v1::Operand& index) { return batcher.IsBatched(index); });
+}
+
+// Indices in one rank, which is returned.
+template <typename Message>
+absl::StatusOr<size_t> AlignIndices(Batcher& batcher, Message* message) {
+  size_t rank = 0;
+  for (const v1::Operand& index : message->indices())
+    rank = std::max(rank, batcher.Find(index)->rank());
+  for (auto& index : *message->mutable_indices()) {
+    auto aligned = batcher.WithRank(*batcher.Find(index), rank);
+    if (!aligned.ok()) return aligned.status();
+    batcher.Replace(&index, *aligned);
+  }
+  return rank;
+}
+
+// In front of the indices the number of the batch's element.
+template <typename Message>
+absl::Status AddNumbers(Batcher& batcher, Message* message, size_t rank) {
+  auto numbers = batcher.Numbers(rank);
+  if (!numbers.ok()) return numbers.status();
+  // Operands move: those that were replaced are found again by their handles.
+  Message before = *message;
+  message->clear_indices();
+  batcher.Replace(message->add_indices(), *numbers);
+  for (const v1::Operand& index : before.indices()) *message->add_indices() = index;
+  batcher.AllReplaced(message->mutable_indices());
+  return absl::OkStatus();
+}
+
+// An operand without the batch's axis gets one of length one, which broadcasts.
+absl::Status AddBatchAxis(Batcher& batcher, v1::Operand* operand) {
+  const Batched array = *batcher.Find(*operand);
+  if (array.batched) return absl::OkStatus();
+  Shape shape = array.info.shape;
+  shape.insert(shape.begin(), 1);
+  auto reshaped = batcher.Reshaped(array, shape);
+  if (!reshaped.ok()) return reshaped.status();
+  batcher.Replace(operand, *reshaped);
+  return absl::OkStatus();
+}
+
+absl::Status BatchGatherAlong(Batcher& batcher, v1::Gather* gather, size_t axis) {
+  for (v1::Operand* operand : {gather->mutable_input(), gather->mutable_indices(0)}) {
+    if (absl::Status status = AddBatchAxis(batcher, operand); !status.ok()) return status;
+  }
+  gather->set_axis(static_cast<int32_t>(axis + 1));
+  return absl::OkStatus();
+}
+
+absl::Status BatchGather(Batcher& batcher, v1::Operation* operation) {
+  auto* gather = operation->mutable_gather();
+  const Batched input = *batcher.Find(gather->input());
+  auto axis = NormalizeAxis(gather->axis(), input.rank(), "gather.axis");
+  if (!axis.ok()) return axis.status();
+  if (gather->along_axis()) return BatchGatherAlong(batcher, gather, *axis);
+  if (!HasBatchedIndex(batcher, *gather)) {
+    gather->set_axis(static_cast<int32_t>(*axis + 1));
+    return absl::OkStatus();
+  }
+  // The batch's axis goes where the first of the indexed axes is, and comes back in the result.
+  auto rank = AlignIndices(batcher, gather);
+  if (!rank.ok()) return rank.status();
+  if (input.batched) {
+    auto moved = batcher.Moved(input, 0, *axis);
+    if (!moved.ok()) return moved.status();
+    if (absl::Status status = AddNumbers(batcher, gather, *rank); !status.ok()) return status;
+    batcher.Replace(gather->mutable_input(), *moved);
+  }
+  gather->set_axis(static_cast<int32_t>(*axis));
+  if (*axis == 0) return absl::OkStatus();
+  if (operation->outputs(0).existing()) return batcher.NoRule(*operation);
+  const uint64_t handle = operation->outputs(0).handle();
+  operation->mutable_outputs(0)->set_handle(batcher.NewHandle());
+  const uint64_t made = operation->outputs(0).handle();
+  if (absl::Status status = batcher.Finish(*operation, true); !status.ok()) return status;
+  auto moved = batcher.Moved(batcher.At(made), *axis, 0);
+  if (!moved.ok()) return moved.status();
+  batcher.SetResult(handle, *std::move(moved));
+  operation->clear_kind();
+  return absl::OkStatus();
+}
+
+absl::Status BatchScatterAlong(Batcher& batcher, v1::Operation* operation) {
+  auto* scatter = operation->mutable_scatter();
+  const size_t rank = batcher.At(operation->outputs(0).handle()).rank();
+  absl::Status status = batcher.SetShifted(scatter, scatter->axis(), rank, "scatter.axis");
+  if (status.ok()) status = AddBatchAxis(batcher, scatter->mutable_indices(0));
+  if (!status.ok()) return status;
+  auto values = batcher.WithRank(*batcher.Find(scatter->values()), rank);
+  if (!values.ok()) return values.status();
+  batcher.Replace(scatter->mutable_values(), *values);
+  return absl::OkStatus();
+}
+
+// Scatter and ApplyAt, into a target of the batch.
+template <typename Message>
+absl::Status BatchAssignment(Batcher& batcher, v1::Operation* operation, Message* message) {
+  const Batched target = batcher.At(operation->outputs(0).handle());
+  auto axis = NormalizeAxis(message->axis(), target.rank(), "axis");
+  if (!axis.ok()) return axis.status();
+  for (const v1::Operand& index : message->indices()) {
+    if (batcher.Find(index) == nullptr) return batcher.NoRule(*operation);
+  }
+  const auto count = static_cast<size_t>(message->indices_size());
+  if (target.rank() < *axis + count) return batcher.NoRule(*operation);
+  const bool own_indices = HasBatchedIndex(batcher, *message);
+  auto rank = AlignIndices(batcher, message);
+  if (!rank.ok()) return rank.status();
+  const size_t result_rank = target.rank() - count + *rank;
+  const bool has_values = message->has_values() && batcher.Find(message->values()) != nullptr;
+  std::optional<Batched> values;
+  if (has_values) {
+    auto aligned = batcher.WithRank(*batcher.Find(message->values()), result_rank);
+    if (!aligned.ok()) return aligned.status();
+    values = *aligned;
+  }
+  if (!own_indices) {
+    message->set_axis(static_cast<int32_t>(*axis + 1));
+  } else {
+    auto moved = batcher.Moved(target, 0, *axis);
+    if (!moved.ok()) return moved.status();
+    batcher.SetTarget(0, *moved);
+    if (absl::Status status = AddNumbers(batcher, message, *rank); !status.ok()) return status;
+    message->set_axis(static_cast<int32_t>(*axis));
+    if (values && values->batched) {
+      auto placed = batcher.Moved(*values, 0, *axis);
+      if (!placed.ok()) return placed.status();
+      values = *placed;
+    } else if (values && values->rank() > result_rank - *axis) {
+      // Its axes before those of the indices stay before the batch's.
+      Shape shape = values->info.shape;
+      shape.insert(shape.end() - static_cast<int64_t>(result_rank - *axis), 1);
+      auto placed = batcher.Reshaped(*values, shape);
+      if (!placed.ok()) return placed.status();
+      values = *placed;
+    }
+  }
+  if (values) batcher.Replace(message->mutable_values(), *values);
+  return absl::OkStatus();
+}
+
+absl::Status BatchScatter(Batcher& batcher, v1::Operation* o) {
+  return o->scatter().along_axis() ? BatchScatterAlong(batcher, o)
+                                   : BatchAssignment(batcher, o, o->mutable_scatter());
+}
+
+absl::Status BatchApplyAt(Batcher& batcher, v1::Operation* o) {
+  return BatchAssignment(batcher, o, o->mutable_apply_at());
+}
+
+}  // namespace
+
+const OperationKind kGatherKind = {
+    .name = "gather",
+    .operands =
+        [](const v1::Operation& o, OperandList& list) {
+          list.Add(o.gather().input());
+          list.AddEach(o.gather().indices());
+        },
+    .plan = PlanBy<&v1::Operation::gather, PlanGather>,
+    .rules = {OneResult, WholeKey, BatchGather, Undivided},
+    .lists = Bounded<&v1::Operation::gather, kMaxListedAxes, &v1::Gather::indices_size>,
+};
+
+const OperationKind kScatterKind = {
+    .name = "scatter",
+    .operands =
+        [](const v1::Operation& o, OperandList& list) {
+          list.Add(o.scatter().values());
+          list.AddEach(o.scatter().indices());
+        },
+    .plan = PlanBy<&v1::Operation::scatter, PlanScatter>,
+    .rules = {OneResult, WholeKey, BatchScatter, Undivided},
+    .lists = Bounded<&v1::Operation::scatter, kMaxListedAxes, &v1::Scatter::indices_size>,
+    .keeps_output = [](const v1::Operation&) { return true; },
+};
+
+const OperationKind kApplyAtKind = {
+    .name = "apply_at",
+    .detail = [](const v1::Operation& o) -> std::string {
+      return absl::StrCat(o.apply_at().function().substr(0, 80), " at");
+    },
+    .operands =
+        [](const v1::Operation& o, OperandList& list) {
+          if (o.apply_at().has_values()) list.Add(o.apply_at().values());
+          list.AddEach(o.apply_at().indices());
+        },
+    .plan = PlanBy<&v1::Operation::apply_at, PlanApplyAt>,
+    .rules = {OneResult, WholeKey, BatchApplyAt, Undivided},
+    .lists = Bounded<&v1::Operation::apply_at, kMaxListedAxes, &v1::ApplyAt::indices_size>,
+    .batches_numbers = true,
+    .keeps_output = [](const v1::Operation&) { return true; },
+};
 
 }  // namespace stride::ops

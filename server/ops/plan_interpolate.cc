@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -42,8 +43,6 @@ absl::Status AddEnd(bool given, const v1::Scalar& end, DType dtype, std::string_
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<Plan> PlanInterpolate(const v1::Interpolate& interpolate, Inputs inputs,
                                      const Input& existing) {
   auto input = NeedArray(inputs[0], "interpolate.input");
@@ -82,8 +81,25 @@ absl::StatusOr<Plan> PlanInterpolate(const v1::Interpolate& interpolate, Inputs 
       !s.ok())
     return s;
   spec.outputs = {*output};
-  spec.label = "interp";
   return MakeRoutinePlan(std::move(spec));
 }
+
+absl::Status BatchInterpolate(Batcher& batcher, v1::Operation* operation) {
+  const v1::Interpolate& interpolate = operation->interpolate();
+  const bool own =
+      batcher.IsBatched(interpolate.known()) || batcher.IsBatched(interpolate.values());
+  return own ? batcher.NoRule(*operation) : absl::OkStatus();
+}
+
+}  // namespace
+
+const OperationKind kInterpolateKind = {
+    .name = "interpolate",
+    .label = "interp",
+    .operands = Reads<&v1::Operation::interpolate, &v1::Interpolate::input, &v1::Interpolate::known,
+                      &v1::Interpolate::values>,
+    .plan = PlanBy<&v1::Operation::interpolate, PlanInterpolate>,
+    .rules = {OneResult, WholeKey, BatchInterpolate, Undivided},
+};
 
 }  // namespace stride::ops

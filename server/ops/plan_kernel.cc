@@ -7,7 +7,7 @@
 #include "server/ops/compiler_options.h"
 #include "server/ops/kernel_aggregate.h"
 #include "server/ops/kernel_texture.h"
-#include "server/ops/planners.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/shape.h"
 
 namespace stride::ops {
@@ -232,16 +232,6 @@ absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kernel_launch.entry",
                         "the kernel's name is missing");
   }
-  if (launch.arguments_size() > kMaxArguments) {
-    return InvalidField(
-        v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.arguments",
-        absl::StrCat("too many arguments: ", launch.arguments_size(), ", at most ", kMaxArguments));
-  }
-  if (launch.globals_size() > kMaxGlobals) {
-    return InvalidField(
-        v1::ERROR_REASON_SIZE_LIMIT, "kernel_launch.globals",
-        absl::StrCat("too many variables: ", launch.globals_size(), ", at most ", kMaxGlobals));
-  }
   Extents grid = Read(launch.has_grid(), launch.grid());
   Extents block = Read(launch.has_block(), launch.block());
   if (auto status = CheckGeometry(launch, grid, block); !status.ok()) return status;
@@ -262,8 +252,98 @@ absl::StatusOr<Plan> PlanKernel(const v1::KernelLaunch& launch, Inputs inputs,
   for (uint32_t extent : {block.x, block.y, block.z}) task->add_block(extent);
   task->set_dynamic_shared_bytes(launch.shared_memory_bytes());
   task->set_cooperative(launch.cooperative());
-  plan.task.set_label(launch.entry());
   return plan;
 }
+
+namespace {
+
+void AddLaunchOperands(const v1::Operation& operation, OperandList& list) {
+  for (const v1::KernelArgument& argument : operation.kernel_launch().arguments()) {
+    if (argument.has_array()) list.Add(argument.array());
+    for (const auto& member : argument.aggregate().members()) {
+      if (member.has_array()) list.Add(member.array());
+    }
+    if (argument.has_texture()) list.Add(argument.texture().array());
+  }
+  for (const v1::GlobalVariable& global : operation.kernel_launch().globals()) {
+    if (global.has_array()) list.Add(global.array());
+  }
+}
+
+void AddLaunchOutputs(const v1::Operation& operation, OutputList& list) {
+  for (const v1::KernelArgument& argument : operation.kernel_launch().arguments()) {
+    if (argument.has_new_array()) list.push_back(&argument.new_array().output());
+    for (const auto& member : argument.aggregate().members()) {
+      if (member.has_new_array()) list.push_back(&member.new_array().output());
+    }
+  }
+}
+
+void CheckLaunchLists(const v1::Operation& operation, ListLimits& limits) {
+  constexpr int kMaxOptions = 256;
+  const v1::KernelLaunch& launch = operation.kernel_launch();
+  // CUDA passes at most 32,764 bytes of parameters.
+  limits.Check("kernel_launch.arguments", launch.arguments_size(), kMaxArguments);
+  limits.Check("kernel_launch.globals", launch.globals_size(), kMaxGlobals);
+  limits.Check("kernel_launch.options", launch.options_size(), kMaxOptions);
+  for (int i = 0; limits.status().ok() && i < launch.arguments_size(); ++i) {
+    const int members = launch.arguments(i).aggregate().members_size();
+    if (members > kMaxArguments)
+      limits.Check(ArgumentField(i) + ".aggregate.members", members, kMaxArguments);
+  }
+}
+
+void AddExtents(const v1::Dim3& extents, KeyWriter& key) {
+  key.Add(extents.x());
+  key.Add(extents.y());
+  key.Add(extents.z());
+}
+
+// Values of numbers are no part of the plan: they are bound to the task. Plans of launches with
+// structs, textures, variables or new arrays depend on more.
+bool LaunchKey(const OperationView& operation, const TenantId& tenant, KeyWriter& key) {
+  const v1::KernelLaunch& launch = operation->kernel_launch();
+  if (launch.globals_size() > 0) return false;
+  for (const v1::KernelArgument& argument : launch.arguments()) {
+    if (!argument.has_array() && !argument.has_scalar()) return false;
+  }
+  key.AddText(tenant.value);
+  key.Add(launch.code_case());
+  key.AddText(launch.source());
+  key.AddText(launch.ptx());
+  key.AddText(launch.binary());
+  key.AddText(launch.module());
+  key.Add(launch.options_size());
+  for (const std::string& option : launch.options()) key.AddText(option);
+  key.AddText(launch.entry());
+  key.Add(launch.has_grid());
+  AddExtents(launch.grid(), key);
+  key.Add(launch.has_block());
+  AddExtents(launch.block(), key);
+  key.Add(launch.shared_memory_bytes());
+  key.Add(launch.cooperative());
+  key.Add(launch.arguments_size());
+  for (const v1::KernelArgument& argument : launch.arguments()) key.Add(argument.value_case());
+  return true;
+}
+
+absl::StatusOr<Plan> PlanLaunch(const v1::Operation& operation, Inputs inputs,
+                                absl::Span<const Input> existing, const FunctionTable*) {
+  if (operation.outputs().empty()) return PlanKernel(operation.kernel_launch(), inputs, existing);
+  return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
+                      "a kernel's outputs are among its arguments; leave outputs empty");
+}
+
+}  // namespace
+
+const OperationKind kKernelLaunchKind = {
+    .name = "kernel_launch",
+    .detail = [](const v1::Operation& o) -> std::string { return o.kernel_launch().entry(); },
+    .operands = AddLaunchOperands,
+    .outputs = AddLaunchOutputs,
+    .plan = PlanLaunch,
+    .rules = {ListedResults, LaunchKey, NoBatching, Undivided},
+    .lists = CheckLaunchLists,
+};
 
 }  // namespace stride::ops

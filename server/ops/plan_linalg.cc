@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/promotion.h"
 #include "server/ops/routine_plan.h"
 
@@ -23,7 +24,7 @@ struct Result {
   DType dtype = DType::kFloat64;
 };
 
-// What the operands are, after the checks.
+// The operands after the checks.
 struct Problem {
   int64_t m = 0, n = 0, k = 0;
   bool vector_right = false;
@@ -214,12 +215,6 @@ double FlopsOf(const v1::Linalg& linalg, const Problem& problem) {
   return (flops + 2 * n * n * k) * Count(problem.batch) * (IsComplex(problem.dtype) ? 4 : 1);
 }
 
-}  // namespace
-
-int NumLinalgResults(const v1::Linalg& linalg) {
-  return static_cast<int>(ResultsOf(linalg, Problem()).size());
-}
-
 absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
                                 absl::Span<const Input> existing) {
   if (linalg.function() < Function::FUNCTION_CHOLESKY ||
@@ -277,9 +272,64 @@ absl::StatusOr<Plan> PlanLinalg(const v1::Linalg& linalg, Inputs inputs,
   launch->set_upper(linalg.upper());
   launch->set_full(linalg.full());
   launch->set_values_only(linalg.values_only());
-  plan.task.set_label("linalg");
   plan.flops = FlopsOf(linalg, *problem);
   return plan;
 }
+
+// Solve with a vector for each element on the right: the vectors become columns, since a matrix of
+// them would be one right side for all elements.
+absl::Status BatchSolveOfVectors(Batcher& batcher, v1::Operation* operation) {
+  if (operation->outputs(0).existing()) return batcher.NoRule(*operation);
+  auto* linalg = operation->mutable_linalg();
+  const size_t rank = batcher.Find(linalg->operands(0))->rank();
+  auto left = batcher.WithRank(*batcher.Find(linalg->operands(0)), rank);
+  if (!left.ok()) return left.status();
+  const Batched right = *batcher.Find(linalg->operands(1));
+  Shape shape = right.info.shape;
+  shape.push_back(1);
+  auto column = batcher.Reshaped(right, shape);
+  if (column.ok()) column = batcher.WithRank(*column, rank);
+  if (!column.ok()) return column.status();
+  batcher.Replace(linalg->mutable_operands(0), *left);
+  batcher.Replace(linalg->mutable_operands(1), *column);
+  const std::vector<Input> inputs = {left->info, column->info}, existing(1);
+  auto plan = PlanLinalg(*linalg, inputs, existing);
+  if (!plan.ok()) return plan.status();
+  Shape result = plan->outputs[0].shape;
+  result.pop_back();
+  return batcher.FinishReshaped(operation, {result});
+}
+
+// Axes before the last two are a batch of matrices already.
+absl::Status BatchLinalg(Batcher& batcher, v1::Operation* operation) {
+  const v1::Linalg& linalg = operation->linalg();
+  if (linalg.operands_size() == 0 || batcher.Find(linalg.operands(0))->rank() < 2)
+    return batcher.NoRule(*operation);
+  if (linalg.function() != Function::FUNCTION_SOLVE || linalg.operands_size() != 2)
+    return absl::OkStatus();
+  if (batcher.Find(linalg.operands(1))->rank() != 1) return batcher.Align(operation);
+  return batcher.IsBatched(linalg.operands(1)) ? BatchSolveOfVectors(batcher, operation)
+                                               : absl::OkStatus();
+}
+
+int LinalgResults(const v1::Operation& o, Inputs, const FunctionTable*) {
+  return static_cast<int>(ResultsOf(o.linalg(), Problem()).size());
+}
+
+}  // namespace
+
+const OperationKind kLinalgKind = {
+    .name = "linalg",
+    .label = "linalg ",
+    .detail =
+        [](const v1::Operation& o) {
+          return FunctionLabel(v1::Linalg::Function_Name(o.linalg().function()));
+        },
+    .operands = [](const v1::Operation& o,
+                   OperandList& list) { list.AddEach(o.linalg().operands()); },
+    .plan = PlanBy<&v1::Operation::linalg, PlanLinalg>,
+    .rules = {LinalgResults, WholeKey, BatchLinalg, Undivided},
+    .lists = Bounded<&v1::Operation::linalg, kMaxListedAxes, &v1::Linalg::operands_size>,
+};
 
 }  // namespace stride::ops

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 // Compress and Nonzero. The number of results is data, so the request declares it and the device
@@ -23,8 +24,6 @@ RoutineOperand MaskOperand(const ArrayInfo& mask, uint32_t slot, size_t loop_ran
   operand.strides.assign(loop_rank, 0);
   return operand;
 }
-
-}  // namespace
 
 absl::StatusOr<Plan> PlanCompress(const v1::Compress& compress, Inputs inputs,
                                   const Input& existing) {
@@ -75,7 +74,6 @@ absl::StatusOr<Plan> PlanCompress(const v1::Compress& compress, Inputs inputs,
   spec.num_inputs = 2;
   spec.options = {0};
   spec.outputs = {*output};
-  spec.label = "compress";
   return MakeRoutinePlan(std::move(spec));
 }
 
@@ -103,8 +101,27 @@ absl::StatusOr<Plan> PlanNonzero(const v1::Nonzero& nonzero, Inputs inputs,
   }
   spec.num_inputs = 1;
   spec.options = {1};
-  spec.label = "nonzero";
   return MakeRoutinePlan(std::move(spec));
 }
+
+int NonzeroResults(const v1::Operation&, Inputs inputs, const FunctionTable*) {
+  return inputs[0] ? static_cast<int>(inputs[0]->shape.size()) : 1;
+}
+
+}  // namespace
+
+const OperationKind kCompressKind = {
+    .name = "compress",
+    .operands = Reads<&v1::Operation::compress, &v1::Compress::input, &v1::Compress::mask>,
+    .plan = PlanBy<&v1::Operation::compress, PlanCompress>,
+    .rules = {OneResult, NoKey, NoBatching, Undivided},
+};
+
+const OperationKind kNonzeroKind = {
+    .name = "nonzero",
+    .operands = Reads<&v1::Operation::nonzero, &v1::Nonzero::input>,
+    .plan = PlanBy<&v1::Operation::nonzero, PlanNonzero>,
+    .rules = {NonzeroResults, NoKey, NoBatching, Undivided},
+};
 
 }  // namespace stride::ops

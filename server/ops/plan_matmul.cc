@@ -2,6 +2,7 @@
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
 #include "server/ops/op_table.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/promotion.h"
 #include "server/ops/reduce_plan.h"
 
@@ -55,8 +56,8 @@ bool TakesBytes(DType left, DType right, DType dtype) {
          (dtype == DType::kInt16 && left != right);
 }
 
-// What has to be copied before and after, since libraries and our own loop take one type and write
-// rows without gaps.
+// The copies before and after, since libraries and our own loop take one type and write rows
+// without gaps.
 void PlanCopies(const ArrayInfo& left, const ArrayInfo& right, DType dtype, Plan* plan) {
   const bool fits = left.dtype == dtype && right.dtype == dtype;
   if (!fits && !TakesBytes(left.dtype, right.dtype, dtype)) {
@@ -107,7 +108,6 @@ Plan PlanRowsByVector(const Matrix& left, const Matrix& right, const Shape& batc
   spec.mapped = spec.map.Op("multiply", {a, b}, spec.accumulator);
   spec.finished = spec.finish.Cast(spec.finish.Input(0, spec.accumulator), output.dtype);
   spec.output = std::move(output);
-  spec.label = "matmul";
   return MakeReducePlan(std::move(spec));
 }
 
@@ -166,11 +166,104 @@ absl::StatusOr<Plan> PlanMatmul(const v1::Matmul& matmul, Inputs inputs, const I
   full.push_back(m);
   full.push_back(n);
   *launch->mutable_output() = MakeOperand(2, *output, Contiguous(dtype, full).strides);
-  plan.task.set_label("matmul");
   plan.bytes =
       static_cast<double>(inputs[0]->size_bytes() + inputs[1]->size_bytes() + output->size_bytes());
   plan.flops = 2.0 * static_cast<double>(output->num_elements()) * static_cast<double>(k);
   return plan;
 }
+
+namespace {
+
+bool MatmulKey(const OperationView& operation, const TenantId&, KeyWriter& key) {
+  key.AddOperand(operation->matmul().left());
+  key.AddOperand(operation->matmul().right());
+  key.Add(operation->matmul().data_type());
+  return true;
+}
+
+// Loop axes: the batch, rows, columns, and what is summed over.
+absl::StatusOr<LoopAxes> DivideMatmul(const v1::Operation&, absl::Span<const SpreadArray> inputs,
+                                      absl::Span<const Shape>) {
+  const std::vector<int64_t>&left = inputs[0].shape, &right = inputs[1].shape;
+  const int left_rank = static_cast<int>(left.size()), right_rank = static_cast<int>(right.size());
+  const bool has_rows = left_rank > 1, has_columns = right_rank > 1;
+  const int batch = std::max({left_rank, right_rank, 2}) - 2;
+  LoopAxes loop;
+  std::vector<int> a(batch + 3, -1), b(batch + 3, -1), c(batch + 3, -1);
+  for (int i = 0; i < batch; ++i) {
+    const int in_left = i - (batch - (left_rank - 2)), in_right = i - (batch - (right_rank - 2));
+    const int64_t of_left = has_rows && in_left >= 0 ? left[in_left] : 1;
+    const int64_t of_right = has_columns && in_right >= 0 ? right[in_right] : 1;
+    const int64_t extent = of_left == 1 ? of_right : of_left;
+    if (has_rows && in_left >= 0 && of_left == extent) a[i] = in_left;
+    if (has_columns && in_right >= 0 && of_right == extent) b[i] = in_right;
+    c[i] = i;
+  }
+  if (has_rows) {
+    a[batch] = left_rank - 2;
+    c[batch] = batch;
+  }
+  if (has_columns) {
+    b[batch + 1] = right_rank - 1;
+    c[batch + 1] = batch + (has_rows ? 1 : 0);
+  }
+  a[batch + 2] = left_rank - 1;
+  b[batch + 2] = has_columns ? right_rank - 2 : 0;
+  loop.input_axes = {a, b};
+  loop.output_axes = {c};
+  return loop;
+}
+
+// Vectors become matrices, and the axis that they lack goes from the result.
+absl::Status BatchMatmul(Batcher& batcher, v1::Operation* operation) {
+  const Batched left = *batcher.Find(operation->matmul().left());
+  const Batched right = *batcher.Find(operation->matmul().right());
+  const bool left_vector = left.rank() == 1, right_vector = right.rank() == 1;
+  if (left.rank() == 0 || right.rank() == 0) return batcher.NoRule(*operation);
+  const size_t rank = std::max({left.rank(), right.rank(), size_t{2}});
+  auto matrix = [&](const Batched& array, bool is_left) -> absl::StatusOr<Batched> {
+    Batched full = array;
+    if (array.rank() == 1) {
+      Shape shape = array.info.shape;
+      shape.insert(shape.end() - (is_left ? 1 : 0), 1);
+      auto reshaped = batcher.Reshaped(array, shape);
+      if (!reshaped.ok()) return reshaped.status();
+      full = *reshaped;
+    }
+    return batcher.WithRank(full, rank);
+  };
+  auto a = matrix(left, true);
+  if (!a.ok()) return a.status();
+  auto b = matrix(right, false);
+  if (!b.ok()) return b.status();
+  v1::Operation product;
+  product.mutable_matmul()->mutable_left()->set_handle(a->handle);
+  product.mutable_matmul()->mutable_right()->set_handle(b->handle);
+  product.mutable_matmul()->set_data_type(operation->matmul().data_type());
+  const uint64_t output = operation->outputs(0).handle();
+  product.add_outputs()->set_handle(left_vector || right_vector ? batcher.NewHandle() : output);
+  auto made = batcher.Emit(std::move(product), {a->info, b->info}, true);
+  if (!made.ok()) return made.status();
+  if (left_vector || right_vector) {
+    Shape shape = made->info.shape;
+    if (right_vector) shape.pop_back();
+    if (left_vector) shape.erase(shape.end() - (right_vector ? 1 : 2));
+    made = batcher.Reshaped(*made, shape);
+    if (!made.ok()) return made.status();
+  }
+  made->batched = true;
+  batcher.SetResult(output, *std::move(made));
+  operation->clear_kind();  // nothing is left to do
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const OperationKind kMatmulKind = {
+    .name = "matmul",
+    .operands = Reads<&v1::Operation::matmul, &v1::Matmul::left, &v1::Matmul::right>,
+    .plan = PlanBy<&v1::Operation::matmul, PlanMatmul>,
+    .rules = {OneResult, MatmulKey, BatchMatmul, DivideMatmul},
+};
 
 }  // namespace stride::ops

@@ -157,7 +157,7 @@ absl::StatusOr<Value> IntegersValue(ProgramBuilder& builder, Words& words,
   }
   const Integer range = *high - *low;
   Value value = words.Pair();
-  // Of the whole width: the words themselves.
+  // For the whole width, the words themselves.
   if (range <= Integer{~uint64_t{0}})
     value = words.Op("random_below", value, words.Constant(static_cast<uint64_t>(range)));
   if (*low != 0) value = words.Op("add", value, words.Constant(static_cast<uint64_t>(*low)));
@@ -208,8 +208,7 @@ absl::StatusOr<Plan> PlanRandom(const Random& random, const Input& existing) {
   if (!value.ok()) return value.status();
   auto output = ChooseOutput(spec->dtype, spec->shape, existing);
   if (!output.ok()) return output.status();
-  return PlanLoop(builder, builder.Cast(*value, spec->dtype), {}, *output, "creation.random",
-                  "random");
+  return PlanLoop(builder, builder.Cast(*value, spec->dtype), {}, *output, "creation.random");
 }
 
 }  // namespace stride::ops

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/binary_function.h"
+#include "server/ops/built_in_reduction.h"
 #include "server/ops/elementwise.h"
 #include "server/ops/fold_plan.h"
 #include "server/ops/promotion.h"
@@ -24,58 +25,8 @@ constexpr char kWhere[] = "reduction.where";
 constexpr char kSkipNan[] = "reduction.skip_nan";
 constexpr char kElements[] = "reduction.expression";
 
-struct Rule {
-  const char* name;
-  Code::Combine combine;
-};
-
-Rule RuleOf(v1::Reduction::Function function) {
-  switch (function) {
-    case v1::Reduction::FUNCTION_SUM:
-      return {"sum", Code::COMBINE_ADD};
-    case v1::Reduction::FUNCTION_PROD:
-      return {"prod", Code::COMBINE_MULTIPLY};
-    case v1::Reduction::FUNCTION_MIN:
-      return {"min", Code::COMBINE_MINIMUM};
-    case v1::Reduction::FUNCTION_MAX:
-      return {"max", Code::COMBINE_MAXIMUM};
-    case v1::Reduction::FUNCTION_MEAN:
-      return {"mean", Code::COMBINE_ADD};
-    case v1::Reduction::FUNCTION_ANY:
-      return {"any", Code::COMBINE_LOGICAL_OR};
-    case v1::Reduction::FUNCTION_ALL:
-      return {"all", Code::COMBINE_LOGICAL_AND};
-    case v1::Reduction::FUNCTION_ARGMIN:
-      return {"argmin", Code::COMBINE_ARGMIN};
-    case v1::Reduction::FUNCTION_ARGMAX:
-      return {"argmax", Code::COMBINE_ARGMAX};
-    case v1::Reduction::FUNCTION_NORM:
-      return {"norm", Code::COMBINE_ADD};
-    case v1::Reduction::FUNCTION_COUNT_NONZERO:
-      return {"count_nonzero", Code::COMBINE_ADD};
-    case v1::Reduction::FUNCTION_VAR:
-      return {"var", Code::COMBINE_MOMENTS};
-    case v1::Reduction::FUNCTION_STD:
-      return {"std", Code::COMBINE_MOMENTS};
-    default:
-      return {"", Code::COMBINE_UNSPECIFIED};
-  }
-}
-
-bool HasIdentity(Code::Combine combine) {
-  return combine != Code::COMBINE_MINIMUM && combine != Code::COMBINE_MAXIMUM && !IsArg(combine);
-}
-
-// NumPy's `initial=`, `where=` and `ddof=`, and what makes its nansum of sum.
-struct Extras {
-  std::optional<WeakScalar> initial;
-  std::optional<ArrayInfo> mask;
-  bool skip_nan = false;
-  double correction = 0;
-};
-
 // A mask may leave nothing, which has to have a value.
-absl::Status CheckMask(const Extras& extras, bool has_identity, std::string_view name) {
+absl::Status CheckMask(const ReductionExtras& extras, bool has_identity, std::string_view name) {
   if (!extras.mask || extras.initial || has_identity) return absl::OkStatus();
   return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kWhere,
                       absl::StrCat("the function has no identity, so that the elements that take "
@@ -92,7 +43,7 @@ absl::StatusOr<wire::ScalarValue> InitialOf(const WeakScalar& initial, DType dty
 }
 
 // The mask becomes the last input, and the elements that take part are counted.
-std::optional<Value> AddMask(const Extras& extras, ReduceSpec* spec) {
+std::optional<Value> AddMask(const ReductionExtras& extras, ReduceSpec* spec) {
   if (!extras.mask) return std::nullopt;
   const auto slot = static_cast<uint32_t>(spec->inputs.size());
   spec->inputs.push_back(*extras.mask);
@@ -132,10 +83,10 @@ absl::StatusOr<Value> NanOfNothing(ProgramBuilder& finish, Value value, Value co
                    value.dtype);
 }
 
-// What the elements make, `value`, with the initial value, which is all where there are none.
+// The elements' result, `value`, combined with the initial value, or that alone without elements.
 template <typename Combine>
-absl::StatusOr<Value> WithInitial(const Extras& extras, ProgramBuilder& finish, Value value,
-                                  std::optional<Value> count, int64_t reduced_count,
+absl::StatusOr<Value> WithInitial(const ReductionExtras& extras, ProgramBuilder& finish,
+                                  Value value, std::optional<Value> count, int64_t reduced_count,
                                   const Combine& combine) {
   if (!extras.initial) return value;
   auto encoded = InitialOf(*extras.initial, value.dtype);
@@ -162,85 +113,6 @@ bool IsNegativeZero(const WeakScalar& initial) {
   return number && (is_negative_zero(number->real()) || is_negative_zero(number->imag()));
 }
 
-// What combines two values where they are no elements.
-const char* UfuncOf(Code::Combine combine) {
-  switch (combine) {
-    case Code::COMBINE_ADD:
-      return "add";
-    case Code::COMBINE_MULTIPLY:
-      return "multiply";
-    case Code::COMBINE_MINIMUM:
-      return "minimum";
-    case Code::COMBINE_MAXIMUM:
-      return "maximum";
-    case Code::COMBINE_LOGICAL_OR:
-      return "logical_or";
-    default:
-      return "logical_and";
-  }
-}
-
-// The result's type when none is asked for.
-DType DefaultType(v1::Reduction::Function function, DType input) {
-  bool integral = IsInteger(input) || IsBool(input);
-  switch (function) {
-    case v1::Reduction::FUNCTION_SUM:
-    case v1::Reduction::FUNCTION_PROD:
-      if (!integral) return input;
-      return IsUnsigned(input) ? DType::kUInt64 : DType::kInt64;
-    case v1::Reduction::FUNCTION_MEAN:
-      return integral ? DType::kFloat64 : input;
-    case v1::Reduction::FUNCTION_ANY:
-    case v1::Reduction::FUNCTION_ALL:
-      return DType::kBool;
-    case v1::Reduction::FUNCTION_ARGMIN:
-    case v1::Reduction::FUNCTION_ARGMAX:
-    case v1::Reduction::FUNCTION_COUNT_NONZERO:
-      return DType::kInt64;
-    case v1::Reduction::FUNCTION_NORM:
-    case v1::Reduction::FUNCTION_VAR:
-    case v1::Reduction::FUNCTION_STD:
-      return integral ? DType::kFloat64 : RealType(input);
-    default:
-      return input;
-  }
-}
-
-absl::Status CheckType(v1::Reduction::Function function, const char* name, DType input,
-                       DType result) {
-  auto refuse = [&](const char* why) {
-    return InvalidField(v1::ERROR_REASON_DATA_TYPE_MISMATCH, "reduction.data_type",
-                        absl::StrCat(why, ": ", name, " of ", std::string(Name(input)), " as ",
-                                     std::string(Name(result))));
-  };
-  switch (function) {
-    case v1::Reduction::FUNCTION_ANY:
-    case v1::Reduction::FUNCTION_ALL:
-      return IsBool(result) ? absl::OkStatus()
-                            : refuse("the result is bool; leave data_type unset");
-    case v1::Reduction::FUNCTION_ARGMIN:
-    case v1::Reduction::FUNCTION_ARGMAX:
-    case v1::Reduction::FUNCTION_COUNT_NONZERO:
-      return result == DType::kInt64 ? absl::OkStatus()
-                                     : refuse("the result is int64; leave data_type unset");
-    case v1::Reduction::FUNCTION_NORM:
-      return IsFloat(result) ? absl::OkStatus() : refuse("a norm is a float");
-    case v1::Reduction::FUNCTION_VAR:
-    case v1::Reduction::FUNCTION_STD:
-      return IsFloat(result) ? absl::OkStatus() : refuse("a variance is a float");
-    case v1::Reduction::FUNCTION_MEAN:
-      if (!IsFloat(result) && !IsComplex(result))
-        return refuse("a mean is a float or complex number");
-      break;
-    default:
-      break;
-  }
-  // NumPy lets `dtype=` narrow a reduction only within the kind.
-  return CanCastSameKind(input, result)
-             ? absl::OkStatus()
-             : refuse("the input cannot be cast without changing its kind");
-}
-
 // Reduced axes as given, or all.
 absl::StatusOr<std::vector<bool>> ReducedAxes(const v1::Reduction& reduction, size_t rank,
                                               bool single) {
@@ -255,109 +127,6 @@ absl::StatusOr<std::vector<bool>> ReducedAxes(const v1::Reduction& reduction, si
   std::vector<bool> reduced(rank, normal->empty());
   for (int axis : *normal) reduced[axis] = true;
   return reduced;
-}
-
-// The type in which values are combined.
-DType AccumulatorType(v1::Reduction::Function function, DType input, DType result) {
-  switch (function) {
-    case v1::Reduction::FUNCTION_ARGMIN:
-    case v1::Reduction::FUNCTION_ARGMAX:
-      return ComputeType(input);
-    case v1::Reduction::FUNCTION_VAR:
-    case v1::Reduction::FUNCTION_STD:
-      if (!IsComplex(input)) return ComputeType(result);
-      return ItemSize(result) > ItemSize(RealType(input)) ? DType::kComplex128 : input;
-    default:
-      return ComputeType(result);
-  }
-}
-
-absl::StatusOr<Value> MapValue(ProgramBuilder& builder, v1::Reduction::Function function,
-                               Value value, DType accumulator) {
-  const DType input = value.dtype;
-  if (function == v1::Reduction::FUNCTION_ANY || function == v1::Reduction::FUNCTION_ALL) {
-    return builder.Cast(value, DType::kBool);
-  }
-  if (function == v1::Reduction::FUNCTION_COUNT_NONZERO)
-    return builder.Cast(builder.Cast(value, DType::kBool), accumulator);
-  if (function != v1::Reduction::FUNCTION_NORM) return builder.Cast(value, accumulator);
-  if (!IsComplex(input)) {
-    Value wide = builder.Cast(value, accumulator);
-    return builder.Op("multiply", {wide, wide}, accumulator);
-  }
-  // |z|^2 without the square root: re*re + im*im.
-  const DType part = RealType(input);
-  Value real = builder.Cast(builder.Op("real", {value}, part), accumulator);
-  Value imag = builder.Cast(builder.Op("imag", {value}, part), accumulator);
-  return builder.Op("add",
-                    {builder.Op("multiply", {real, real}, accumulator),
-                     builder.Op("multiply", {imag, imag}, accumulator)},
-                    accumulator);
-}
-
-bool IsVariance(v1::Reduction::Function function) {
-  return function == v1::Reduction::FUNCTION_VAR || function == v1::Reduction::FUNCTION_STD;
-}
-
-// The sum of squared distances from the mean divided by the degrees of freedom. As in NumPy, none
-// of them make infinities and NaN; `skip_nan` makes NaN of them.
-absl::StatusOr<Value> FinishVariance(ProgramBuilder& builder, Value squares,
-                                     std::optional<Value> counted, int64_t count,
-                                     const Extras& extras) {
-  const auto number = [&](double value, DType dtype) -> absl::StatusOr<Value> {
-    auto encoded = EncodeScalar(value, dtype, "reduction.correction");
-    if (!encoded.ok()) return encoded.status();
-    return builder.Constant(*encoded);
-  };
-  const DType real = squares.dtype, wide = DType::kFloat64;
-  if (!counted) {
-    auto left = number(std::max(static_cast<double>(count) - extras.correction, 0.0), real);
-    if (!left.ok()) return left.status();
-    return builder.Op("divide", {squares, *left}, real);
-  }
-  auto correction = number(extras.correction, wide), none = number(0, wide);
-  if (!correction.ok()) return correction.status();
-  if (!none.ok()) return none.status();
-  const Value left = builder.Op(
-      "maximum", {builder.Op("subtract", {builder.Cast(*counted, wide), *correction}, wide), *none},
-      wide);
-  const Value variance = builder.Op("divide", {squares, builder.Cast(left, real)}, real);
-  if (!extras.skip_nan) return variance;
-  auto nan = number(std::numeric_limits<double>::quiet_NaN(), real);
-  if (!nan.ok()) return nan.status();
-  return builder.Op("where", {builder.Cast(left, DType::kBool), variance, *nan}, real);
-}
-
-// `counted`: of the elements that take part, where not all do.
-absl::StatusOr<Value> FinishValue(ProgramBuilder& builder, v1::Reduction::Function function,
-                                  Value value, std::optional<Value> counted, int64_t count,
-                                  const Extras& extras) {
-  const DType accumulator = value.dtype;
-  if (IsVariance(function)) {
-    auto variance = FinishVariance(builder, value, counted, count, extras);
-    if (!variance.ok() || function == v1::Reduction::FUNCTION_VAR) return variance;
-    return builder.Op("sqrt", {*variance}, accumulator);
-  }
-  if (function == v1::Reduction::FUNCTION_NORM) return builder.Op("sqrt", {value}, accumulator);
-  if (function != v1::Reduction::FUNCTION_MEAN) return value;
-  if (counted)
-    return builder.Op("divide", {value, builder.Cast(*counted, accumulator)}, accumulator);
-  auto divisor = EncodeScalar(static_cast<double>(count), accumulator, kInput);
-  if (!divisor.ok()) return divisor.status();
-  return builder.Op("divide", {value, builder.Constant(*divisor)}, accumulator);
-}
-
-// What NumPy's ufunc reduces by, where that has a function of its own.
-v1::Reduction::Function FunctionOf(std::string_view ufunc) {
-  constexpr std::pair<std::string_view, v1::Reduction::Function> kFunctions[] = {
-      {"add", v1::Reduction::FUNCTION_SUM},        {"multiply", v1::Reduction::FUNCTION_PROD},
-      {"minimum", v1::Reduction::FUNCTION_MIN},    {"maximum", v1::Reduction::FUNCTION_MAX},
-      {"logical_or", v1::Reduction::FUNCTION_ANY}, {"logical_and", v1::Reduction::FUNCTION_ALL},
-  };
-  for (const auto& [name, function] : kFunctions) {
-    if (name == ufunc) return function;
-  }
-  return v1::Reduction::FUNCTION_UNSPECIFIED;
 }
 
 // Inputs in the one shape to which they broadcast; the mask among them comes last.
@@ -396,7 +165,7 @@ absl::Status NothingToReduce(const ArrayInfo& input, std::string_view name) {
 // The elements to reduce: those of an array, or computed ones.
 struct Reduced {
   ArrayInfo array;               // for computed elements: the array that they would make
-  std::optional<Value> element;  // of `spec.map`
+  std::optional<Value> element;  // a value of `spec.map`
   ReduceSpec spec;               // with the inputs
 };
 
@@ -418,22 +187,21 @@ absl::StatusOr<Reduced> OfElements(ExpressionElements elements, Inputs inputs) {
   return reduced;
 }
 
-absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::Function function,
-                                 Reduced reduced, const Extras& extras,
+absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, const BuiltInReduction& rule,
+                                 Reduced reduced, const ReductionExtras& extras,
                                  std::optional<DType> data_type, const Input& existing) {
   const ArrayInfo& input = reduced.array;
-  const Rule rule = RuleOf(function);
-  const DType dtype = data_type.value_or(DefaultType(function, input.dtype));
+  const DType dtype = data_type.value_or(rule.DefaultType(input.dtype));
   // The default type is right by construction (mean of int64 is a float, norm of complex a real).
   if (data_type) {
-    const bool is_real = function == v1::Reduction::FUNCTION_NORM || IsVariance(function);
-    const DType from = is_real ? DefaultType(function, input.dtype) : input.dtype;
-    if (auto status = CheckType(function, rule.name, from, dtype); !status.ok()) return status;
+    const bool is_real = rule.function == v1::Reduction::FUNCTION_NORM || rule.is_variance();
+    const DType from = is_real ? rule.DefaultType(input.dtype) : input.dtype;
+    if (auto status = rule.CheckType(from, dtype); !status.ok()) return status;
   }
   auto is_reduced = ReducedAxes(reduction, input.shape.size(), IsArg(rule.combine));
   if (!is_reduced.ok()) return is_reduced.status();
   ReducedShape shape = ReduceShapeOf(input.shape, *is_reduced, reduction.keep_dims());
-  const bool has_identity = HasIdentity(rule.combine);
+  const bool has_identity = rule.has_identity();
   const bool skip_nan = extras.skip_nan && (IsFloat(input.dtype) || IsComplex(input.dtype));
   if (shape.reduced_count == 0 && shape.kept_count != 0 && !has_identity && !extras.initial)
     return NothingToReduce(input, rule.name);
@@ -442,14 +210,14 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   if (!output.ok()) return output.status();
 
   ReduceSpec& spec = reduced.spec;
-  spec.accumulator = AccumulatorType(function, input.dtype, dtype);
+  spec.accumulator = rule.AccumulatorType(input.dtype, dtype);
   const Value element = reduced.element ? *reduced.element : spec.map.Input(0, input.dtype);
-  auto mapped = MapValue(spec.map, function, element, spec.accumulator);
+  auto mapped = rule.MapValue(spec.map, element, spec.accumulator);
   if (!mapped.ok()) return mapped.status();
   spec.mapped = *mapped;
   // A reduction with an identity needs no count.
-  const bool replaces_nan =
-      skip_nan && has_identity && function != v1::Reduction::FUNCTION_MEAN && !IsVariance(function);
+  const bool replaces_nan = skip_nan && has_identity &&
+                            rule.function != v1::Reduction::FUNCTION_MEAN && !rule.is_variance();
   if (replaces_nan) {
     mapped =
         ReplaceNan(spec.map, spec.mapped, element, rule.combine == Code::COMBINE_MULTIPLY ? 1 : 0);
@@ -474,19 +242,18 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
   }
   auto whole = WithInitial(extras, spec.finish, elements, count, shape.reduced_count,
                            [&](Value a, Value b) -> absl::StatusOr<Value> {
-                             return spec.finish.Op(UfuncOf(rule.combine), {a, b}, a.dtype);
+                             return spec.finish.Op(rule.ufunc, {a, b}, a.dtype);
                            });
   if (skip_nan && !has_identity && count && !extras.initial && whole.ok())
     whole = NanOfNothing(spec.finish, *whole, *count);
   if (!whole.ok()) return whole.status();
-  auto finished = FinishValue(spec.finish, function, *whole, count, shape.reduced_count, extras);
+  auto finished = rule.FinishValue(spec.finish, *whole, count, shape.reduced_count, extras);
   if (!finished.ok()) return finished.status();
   spec.finished = spec.finish.Cast(*finished, dtype);
   spec.is_reduced = *std::move(is_reduced);
   spec.keep_dims = reduction.keep_dims();
   spec.combine = rule.combine;
   spec.output = *std::move(output);
-  spec.label = extras.skip_nan ? absl::StrCat("nan", rule.name) : rule.name;
   if (spec.computed) {
     auto status = CheckProgramSize(spec.map, 1, kElements, spec.finish.scalars().size());
     if (!status.ok()) return status;
@@ -496,7 +263,7 @@ absl::StatusOr<Plan> PlanBuiltIn(const v1::Reduction& reduction, v1::Reduction::
 
 // By a ufunc of two inputs.
 absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo& input,
-                                 const Extras& extras, std::optional<DType> data_type,
+                                 const ReductionExtras& extras, std::optional<DType> data_type,
                                  const Input& existing, const FunctionTable* functions) {
   auto function = FindBinaryFunction({.name = reduction.function_name(),
                                       .input = input.dtype,
@@ -543,13 +310,12 @@ absl::StatusOr<Plan> PlanByUfunc(const v1::Reduction& reduction, const ArrayInfo
   spec.combine_program = std::move(function->combine);
   spec.identity = std::move(function->identity);
   spec.output = *std::move(output);
-  spec.label = absl::StrCat("reduce ", function->name);
   return MakeReducePlan(std::move(spec));
 }
 
 // By a client's map, combine and finish.
 absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunction& own,
-                             const std::vector<ArrayInfo>& inputs, const Extras& extras,
+                             const std::vector<ArrayInfo>& inputs, const ReductionExtras& extras,
                              std::optional<DType> data_type, const Input& existing) {
   std::vector<ArgumentType> types;
   for (const ArrayInfo& input : inputs) types.emplace_back(input.dtype);
@@ -615,7 +381,6 @@ absl::StatusOr<Plan> PlanOwn(const v1::Reduction& reduction, const ClientFunctio
   spec.keep_dims = reduction.keep_dims();
   spec.combine = Code::COMBINE_PROGRAM;
   spec.output = *std::move(output);
-  spec.label = absl::StrCat("reduce ", own.id);
   return MakeReducePlan(std::move(spec));
 }
 
@@ -633,7 +398,8 @@ absl::Status CheckExtras(const v1::Reduction& reduction) {
   const bool by_elements = function == v1::Reduction::FUNCTION_ANY ||
                            function == v1::Reduction::FUNCTION_ALL ||
                            function == v1::Reduction::FUNCTION_COUNT_NONZERO;
-  if (reduction.correction() != 0 && !IsVariance(function))
+  const BuiltInReduction* rule = FindBuiltInReduction(function);
+  if (reduction.correction() != 0 && (rule == nullptr || !rule->is_variance()))
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "reduction.correction",
                         "only a variance and a standard deviation take a correction");
   if (reduction.skip_nan() && (by_elements || !reduction.function_name().empty()))
@@ -647,9 +413,10 @@ absl::Status CheckExtras(const v1::Reduction& reduction) {
 }
 
 // Takes the mask from the arrays.
-absl::StatusOr<Extras> ReadExtras(const v1::Reduction& reduction, std::vector<ArrayInfo>* arrays) {
+absl::StatusOr<ReductionExtras> ReadExtras(const v1::Reduction& reduction,
+                                           std::vector<ArrayInfo>* arrays) {
   if (auto s = CheckExtras(reduction); !s.ok()) return s;
-  Extras extras;
+  ReductionExtras extras;
   extras.skip_nan = reduction.skip_nan();
   extras.correction = reduction.correction();
   if (reduction.has_initial()) {
@@ -680,8 +447,7 @@ absl::StatusOr<Plan> PlanOfExpression(const v1::Reduction& reduction, Inputs inp
 
 bool TakesElements(const v1::Reduction& reduction) {
   return reduction.function_name().empty() && !reduction.has_where() &&
-         reduction.more_inputs_size() == 0 &&
-         RuleOf(reduction.function()).combine != Code::COMBINE_UNSPECIFIED;
+         reduction.more_inputs_size() == 0 && FindBuiltInReduction(reduction.function()) != nullptr;
 }
 
 absl::StatusOr<Plan> PlanReductionOf(const v1::Reduction& reduction, ExpressionElements elements,
@@ -693,22 +459,22 @@ absl::StatusOr<Plan> PlanReductionOf(const v1::Reduction& reduction, ExpressionE
   if (!data_type.ok()) return data_type.status();
   auto reduced = OfElements(std::move(elements), inputs);
   if (!reduced.ok()) return reduced.status();
-  return PlanBuiltIn(reduction, reduction.function(), *std::move(reduced), *extras, *data_type,
-                     existing);
+  return PlanBuiltIn(reduction, *FindBuiltInReduction(reduction.function()), *std::move(reduced),
+                     *extras, *data_type, existing);
 }
 
 absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs,
                                    const Input& existing, const FunctionTable* functions) {
   if (reduction.has_expression()) return PlanOfExpression(reduction, inputs, existing, functions);
   const std::string& name = reduction.function_name();
-  v1::Reduction::Function function = reduction.function();
-  if (!name.empty()) {
-    if (function != v1::Reduction::FUNCTION_UNSPECIFIED) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kFunctionName,
-                          "either this or `function`, not both");
-    }
-    function = FunctionOf(name);
-  } else if (RuleOf(function).combine == Code::COMBINE_UNSPECIFIED) {
+  const v1::Reduction::Function function = reduction.function();
+  const BuiltInReduction* rule =
+      name.empty() ? FindBuiltInReduction(function) : FindBuiltInReduction(name);
+  if (!name.empty() && function != v1::Reduction::FUNCTION_UNSPECIFIED) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, kFunctionName,
+                        "either this or `function`, not both");
+  }
+  if (name.empty() && rule == nullptr) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "reduction.function",
                         absl::StrCat("no such reduction: ", static_cast<int>(function)));
   }
@@ -726,8 +492,8 @@ absl::StatusOr<Plan> PlanReduction(const v1::Reduction& reduction, Inputs inputs
     return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "reduction.more_inputs",
                         "only a client's reduction takes several inputs");
   }
-  if (function != v1::Reduction::FUNCTION_UNSPECIFIED)
-    return PlanBuiltIn(reduction, function, OfArray((*arrays)[0]), *extras, *data_type, existing);
+  if (rule != nullptr)
+    return PlanBuiltIn(reduction, *rule, OfArray((*arrays)[0]), *extras, *data_type, existing);
   return PlanByUfunc(reduction, (*arrays)[0], *extras, *data_type, existing, functions);
 }
 

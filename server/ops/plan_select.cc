@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -63,8 +64,6 @@ absl::StatusOr<std::vector<int64_t>> ReadPlaces(const v1::Partition& partition, 
   return places;
 }
 
-}  // namespace
-
 absl::StatusOr<Plan> PlanSelect(const v1::Select& select, Inputs inputs, const Input& existing) {
   auto input = NeedArray(inputs[0], "select.input");
   if (!input.ok()) return input.status();
@@ -89,7 +88,6 @@ absl::StatusOr<Plan> PlanSelect(const v1::Select& select, Inputs inputs, const I
   spec.num_inputs = 2;
   spec.options = {0, 0, 0, 0};
   spec.outputs = {*output};
-  spec.label = "select";
   return MakeRoutinePlan(std::move(spec));
 }
 
@@ -124,8 +122,60 @@ absl::StatusOr<Plan> PlanPartition(const v1::Partition& partition, Inputs inputs
     spec.scalars.push_back(*place);
   }
   spec.outputs = {*output};
-  spec.label = partition.indices() ? "argpartition" : "partition";
   return MakeRoutinePlan(std::move(spec));
 }
+
+absl::Status BatchSelect(Batcher& batcher, v1::Operation* operation) {
+  auto* select = operation->mutable_select();
+  const size_t rank = batcher.Find(select->input())->rank();
+  if (rank == 0) return batcher.NoRule(*operation);
+  auto axis = batcher.Shifted(select->has_axis() ? select->axis() : -1, rank, "select.axis");
+  if (!axis.ok()) return axis.status();
+  select->set_axis(*axis);
+  const Batched ranks = *batcher.Find(select->ranks());
+  // Ranks of one axis that the batch's elements share are the same for all slices.
+  if (!ranks.batched && ranks.rank() == 1) return absl::OkStatus();
+  auto own = batcher.Broadcast(ranks);
+  if (own.ok() && ranks.rank() == 1) {
+    Shape shape(rank + 1, 1);
+    shape[0] = own->info.shape[0];
+    shape[*axis] = own->info.shape[1];
+    own = batcher.Reshaped(*own, shape);
+  }
+  if (!own.ok()) return own.status();
+  batcher.Replace(select->mutable_ranks(), *own);
+  auto input = batcher.Broadcast(*batcher.Find(select->input()));
+  if (!input.ok()) return input.status();
+  batcher.Replace(select->mutable_input(), *input);
+  return absl::OkStatus();
+}
+
+absl::Status BatchPartition(Batcher& batcher, v1::Operation* operation) {
+  auto* partition = operation->mutable_partition();
+  const size_t rank = batcher.Find(partition->input())->rank();
+  if (rank == 0) return batcher.NoRule(*operation);
+  const int32_t axis = partition->has_axis() ? partition->axis() : -1;
+  return batcher.SetShifted(partition, axis, rank, "partition.axis");
+}
+
+}  // namespace
+
+const OperationKind kSelectKind = {
+    .name = "select",
+    .operands = Reads<&v1::Operation::select, &v1::Select::input, &v1::Select::ranks>,
+    .plan = PlanBy<&v1::Operation::select, PlanSelect>,
+    .rules = {OneResult, WholeKey, BatchSelect, Undivided},
+};
+
+const OperationKind kPartitionKind = {
+    .name = "partition",
+    .detail = [](const v1::Operation& o) -> std::string {
+      return o.partition().indices() ? "argpartition" : "partition";
+    },
+    .operands = Reads<&v1::Operation::partition, &v1::Partition::input>,
+    .plan = PlanBy<&v1::Operation::partition, PlanPartition>,
+    .rules = {OneResult, WholeKey, BatchPartition, Undivided},
+    .lists = Bounded<&v1::Operation::partition, kMaxListedInputs, &v1::Partition::kth_size>,
+};
 
 }  // namespace stride::ops

@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
@@ -35,8 +36,6 @@ absl::StatusOr<std::vector<RoutineOperand>> ReadMoreKeys(const v1::Sort& sort, I
   return keys;
 }
 
-}  // namespace
-
 absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& existing) {
   auto input = NeedArray(inputs[0], "sort.input");
   if (!input.ok()) return input.status();
@@ -60,7 +59,6 @@ absl::StatusOr<Plan> PlanSort(const v1::Sort& sort, Inputs inputs, const Input& 
   }
   spec.options = {sort.descending(), sort.indices(), 0, !keys->empty()};
   spec.outputs = {*output};
-  spec.label = !keys->empty() ? "lexsort" : sort.indices() ? "argsort" : "sort";
   return MakeRoutinePlan(std::move(spec));
 }
 
@@ -97,7 +95,6 @@ absl::StatusOr<Plan> PlanTopK(const v1::TopK& top_k, Inputs inputs,
   }
   spec.num_inputs = 1;
   spec.options = {!top_k.smallest(), 1, 1, 0};
-  spec.label = "top_k";
   return MakeRoutinePlan(std::move(spec));
 }
 
@@ -126,8 +123,75 @@ absl::StatusOr<Plan> PlanSearch(const v1::Search& search, Inputs inputs, const I
   spec.options = {search.right()};
   spec.programs = {CastProgram({sorted->dtype, common}), CastProgram({values->dtype, common})};
   spec.outputs = {*output};
-  spec.label = "searchsorted";
   return MakeRoutinePlan(std::move(spec));
 }
+
+// Every operand with the batch's axis in front.
+absl::Status RepeatAll(Batcher& batcher, v1::Operation* operation) {
+  for (v1::Operand* operand : batcher.OperandsOf(operation)) {
+    auto whole = batcher.Broadcast(*batcher.Find(*operand));
+    if (!whole.ok()) return whole.status();
+    batcher.Replace(operand, *whole);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BatchSort(Batcher& batcher, v1::Operation* operation) {
+  auto* sort = operation->mutable_sort();
+  const size_t rank = batcher.Find(sort->input())->rank();
+  if (rank == 0) return batcher.NoRule(*operation);
+  if (sort->more_keys_size() > 0) {
+    if (absl::Status status = RepeatAll(batcher, operation); !status.ok()) return status;
+  }
+  if (!sort->has_axis()) return absl::OkStatus();
+  return batcher.SetShifted(sort, sort->axis(), rank, "sort.axis");
+}
+
+absl::Status BatchTopK(Batcher& batcher, v1::Operation* operation) {
+  auto* top_k = operation->mutable_top_k();
+  const size_t rank = batcher.Find(top_k->input())->rank();
+  if (rank == 0) return batcher.NoRule(*operation);
+  return batcher.SetShifted(top_k, top_k->has_axis() ? top_k->axis() : -1, rank, "top_k.axis");
+}
+
+absl::Status BatchSearch(Batcher& batcher, v1::Operation* operation) {
+  return batcher.IsBatched(operation->search().sorted()) ? batcher.NoRule(*operation)
+                                                         : absl::OkStatus();
+}
+
+int TopKResults(const v1::Operation&, Inputs, const FunctionTable*) { return 2; }
+
+}  // namespace
+
+const OperationKind kSortKind = {
+    .name = "sort",
+    .detail = [](const v1::Operation& o) -> std::string {
+      if (o.sort().more_keys_size() > 0) return "lexsort";
+      return o.sort().indices() ? "argsort" : "sort";
+    },
+    .operands =
+        [](const v1::Operation& o, OperandList& list) {
+          list.Add(o.sort().input());
+          list.AddEach(o.sort().more_keys());
+        },
+    .plan = PlanBy<&v1::Operation::sort, PlanSort>,
+    .rules = {OneResult, WholeKey, BatchSort, Undivided},
+    .lists = Bounded<&v1::Operation::sort, kMaxListedAxes, &v1::Sort::more_keys_size>,
+};
+
+const OperationKind kTopKKind = {
+    .name = "top_k",
+    .operands = Reads<&v1::Operation::top_k, &v1::TopK::input>,
+    .plan = PlanBy<&v1::Operation::top_k, PlanTopK>,
+    .rules = {TopKResults, WholeKey, BatchTopK, Undivided},
+};
+
+const OperationKind kSearchKind = {
+    .name = "search",
+    .label = "searchsorted",
+    .operands = Reads<&v1::Operation::search, &v1::Search::sorted, &v1::Search::values>,
+    .plan = PlanBy<&v1::Operation::search, PlanSearch>,
+    .rules = {OneResult, WholeKey, BatchSearch, Undivided},
+};
 
 }  // namespace stride::ops

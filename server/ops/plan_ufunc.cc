@@ -2,6 +2,7 @@
 #include "server/base/error.h"
 #include "server/ops/elementwise.h"
 #include "server/ops/op_table.h"
+#include "server/ops/operation_kind.h"
 
 namespace stride::ops {
 namespace {
@@ -76,10 +77,10 @@ absl::StatusOr<Value> ReadMask(ProgramBuilder& builder, const v1::Operand& opera
 
 }  // namespace
 
-int NumUfuncResults(const v1::Ufunc& ufunc, const FunctionTable* functions) {
-  if (FindTwoOutputUfunc(ufunc.function()) != nullptr) return 2;
-  if (FindOp(ufunc.function()) != nullptr || functions == nullptr) return 1;
-  const ClientFunction* own = functions->Find(ufunc.function());
+int NumUfuncResults(std::string_view function, const FunctionTable* functions) {
+  if (FindTwoOutputUfunc(function) != nullptr) return 2;
+  if (FindOp(function) != nullptr || functions == nullptr) return 1;
+  const ClientFunction* own = functions->Find(function);
   return own == nullptr ? 1 : static_cast<int>(own->num_outputs);
 }
 
@@ -143,7 +144,41 @@ absl::StatusOr<Plan> PlanUfunc(const v1::Ufunc& ufunc, Inputs inputs,
     if (!masked.ok()) return masked.status();
     results[j] = *masked;
   }
-  return PlanLoop(builder, results, inputs, outputs, "ufunc", ufunc.function());
+  return PlanLoop(builder, results, inputs, outputs, "ufunc");
 }
+
+namespace {
+
+bool UfuncKey(const OperationView& operation, const TenantId&, KeyWriter& key) {
+  const v1::Ufunc& ufunc = operation->ufunc();
+  key.AddText(ufunc.function());
+  key.Add(ufunc.data_type());
+  key.Add(ufunc.casting());
+  key.AddOperands(ufunc.inputs());
+  key.Add(ufunc.has_where());
+  if (ufunc.has_where()) key.AddOperand(ufunc.where());
+  return true;
+}
+
+int UfuncResults(const v1::Operation& o, Inputs, const FunctionTable* functions) {
+  return NumUfuncResults(o.ufunc().function(), functions);
+}
+
+}  // namespace
+
+const OperationKind kUfuncKind = {
+    .name = "ufunc",
+    .detail = [](const v1::Operation& o) -> std::string { return o.ufunc().function(); },
+    .operands =
+        [](const v1::Operation& o, OperandList& list) {
+          list.AddEach(o.ufunc().inputs());
+          if (o.ufunc().has_where()) list.Add(o.ufunc().where());
+        },
+    .plan = PlanBy<&v1::Operation::ufunc, PlanUfunc>,
+    .rules = {UfuncResults, UfuncKey, BatchElementwise, DivideElementwise},
+    .lists = Bounded<&v1::Operation::ufunc, kMaxListedInputs, &v1::Ufunc::inputs_size>,
+    .batches_numbers = true,
+    .keeps_output = [](const v1::Operation& o) { return o.ufunc().has_where(); },
+};
 
 }  // namespace stride::ops

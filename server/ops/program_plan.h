@@ -59,4 +59,9 @@ absl::StatusOr<ProgramPlan> PlanProgram(const v1::Program& program,
                                         absl::Span<const ArrayInfo> inputs,
                                         const FunctionTable* functions);
 
+// Plans the bodies of `step`, a loop or a branch, for their inputs, and determines the step's
+// results. Errors have paths within the operation.
+absl::Status PlanBodies(absl::Span<const Input> inputs, absl::Span<const Input> existing,
+                        const FunctionTable* functions, ProgramStep* step);
+
 }  // namespace stride::ops

@@ -12,7 +12,7 @@ namespace {
 
 struct Axes {
   Loop kept;     // strides: of the output, then of the inputs
-  Loop reduced;  // of the inputs
+  Loop reduced;  // strides: the inputs'
 };
 
 // The inputs decide the kept axes' order: there is more of them.
@@ -165,7 +165,6 @@ Plan MakeReducePlan(ReduceSpec spec) {
   code->set_kept_contiguous(KeptContiguous(*launch));
   const int64_t elements = spec.inputs[0].num_elements();
   code->set_index_32bit(Fits32Bits(Loop{{elements}, {}}) && ReachFits32Bits(*launch));
-  plan.task.set_label(std::move(spec.label));
   plan.bytes += static_cast<double>(spec.output.size_bytes());
   plan.flops = static_cast<double>(elements) * (1 + spec.map.num_operations());
   return plan;

@@ -13,7 +13,7 @@ namespace stride::ops {
 // A reduction that is typed and whose operands are known.
 struct ReduceSpec {
   std::vector<ArrayInfo> inputs;  // all of one shape, broadcast
-  std::vector<bool> is_reduced;   // of their axes
+  std::vector<bool> is_reduced;   // by axis
   bool keep_dims = false;
   wire::ReduceCode::Combine combine = wire::ReduceCode::COMBINE_UNSPECIFIED;
   std::optional<wire::Program> combine_program;  // COMBINE_PROGRAM, with the next
@@ -23,7 +23,6 @@ struct ReduceSpec {
   Value mapped, finished;           // the latter is cast to the output's type
   std::optional<Value> takes_part;  // a bool of `map`; then `finish` may read the count, input 1
   ArrayInfo output;
-  std::string label;
   // Elements that are computed from the inputs are combined in the order of an array's elements.
   struct Computed {
     ArrayInfo array;              // C-contiguous, of the elements' type, in the inputs' shape

@@ -52,7 +52,6 @@ Plan MakeRoutinePlan(RoutineSpec spec) {
   }
   code->set_num_scalars(static_cast<uint32_t>(spec.scalars.size()));
   for (auto& scalar : spec.scalars) *launch->add_scalars() = std::move(scalar);
-  plan.task.set_label(std::move(spec.label));
   return plan;
 }
 

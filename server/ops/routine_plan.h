@@ -11,14 +11,14 @@
 #include "server/ops/planners.h"
 #include "server/ops/program_builder.h"
 
-// What the planners of routines (server/worker/codegen/routines) have in common.
+// Common parts of the planners of routines (server/worker/codegen/routines).
 namespace stride::ops {
 
 // An operand along the axes of the loop that all share, and along axes of its own.
 struct RoutineOperand {
   uint32_t slot = 0;
   ArrayInfo array;
-  std::vector<int64_t> strides;  // of the loop, before it is collapsed
+  std::vector<int64_t> strides;  // the loop's, before it is collapsed
   std::vector<int64_t> own_extents, own_strides;
 
   void AddOwn(size_t axis) {
@@ -29,7 +29,7 @@ struct RoutineOperand {
 
 struct RoutineSpec {
   wire::RoutineCode::Routine routine = wire::RoutineCode::ROUTINE_UNSPECIFIED;
-  std::vector<int64_t> extents;  // of the loop
+  std::vector<int64_t> extents;  // the loop's
   AxisOrder order = AxisOrder::kLocality;
   std::vector<RoutineOperand> operands;  // inputs, then outputs
   int num_inputs = 0;
@@ -37,7 +37,6 @@ struct RoutineSpec {
   std::vector<wire::RoutineCode::ProgramCode> programs;
   std::vector<wire::ScalarValue> scalars;
   std::vector<ArrayInfo> outputs;
-  std::string label;
 };
 Plan MakeRoutinePlan(RoutineSpec spec);
 
@@ -46,7 +45,7 @@ wire::RoutineCode::ProgramCode MakeProgram(const ProgramBuilder& builder, Value 
 // The cast from one type to another, step by step.
 wire::RoutineCode::ProgramCode CastProgram(absl::Span<const DType> types);
 
-// Of an argument of ROUTINE_GUFUNC that is a number: its type, and how many axes its view has.
+// For a number among the arguments of ROUTINE_GUFUNC: its type, and how many axes its view has.
 inline int64_t GufuncNumberOption(DType dtype, size_t rank) {
   return static_cast<int64_t>(dtype) * 64 + static_cast<int64_t>(rank);
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/shape.h"
 
 namespace stride::ops {
@@ -17,110 +17,22 @@ absl::Status Misfit(const SpreadArray& array, std::string_view why) {
                       absl::StrCat(std::string(why), kAdvice));
 }
 
-// Axes of the loop by number, and which axis of an array goes along each; -1: none does.
-struct Loop {
-  std::vector<std::vector<int>> input_axes;   // of each input, by loop axis
-  std::vector<std::vector<int>> output_axes;  // of each output; -1: the axis is summed over
-};
+// By the rule of the kind. `spread` is named where there is none.
+absl::StatusOr<LoopAxes> LoopOf(const OperationView& operation,
+                                absl::Span<const SpreadArray> inputs, const SpreadArray& spread,
+                                absl::Span<const Shape> outputs) {
+  auto loop = operation.kind().rules.divide(*operation, inputs, outputs);
+  if (!absl::IsUnimplemented(loop.status())) return loop;
+  const std::string name = operation.kind().name;
+  return NotImplemented(absl::StrCat(name, " of a sharded array"),
+                        absl::StrCat("not implemented over several devices: ", name, ", at ",
+                                     spread.field, "; Copy the array to one device first"));
+}
 
 // The loop axis that one of an array's axes goes along; -1: none.
 int LoopAxis(const std::vector<int>& axes, int axis) {
   auto found = std::find(axes.begin(), axes.end(), axis);
   return found == axes.end() ? -1 : static_cast<int>(found - axes.begin());
-}
-
-// An array that broadcasts to `shape`: its axes by those of the shape.
-std::vector<int> Aligned(const std::vector<int64_t>& array, const std::vector<int64_t>& shape) {
-  const size_t lead = shape.size() - std::min(shape.size(), array.size());
-  std::vector<int> axes(shape.size(), -1);
-  for (size_t i = lead; i < shape.size(); ++i) {
-    if (array[i - lead] == shape[i]) axes[i] = static_cast<int>(i - lead);
-  }
-  return axes;
-}
-
-Loop ElementwiseLoop(absl::Span<const SpreadArray> inputs,
-                     absl::Span<const std::vector<int64_t>> outputs) {
-  Loop loop;
-  for (const SpreadArray& input : inputs)
-    loop.input_axes.push_back(Aligned(input.shape, outputs[0]));
-  for (const auto& output : outputs) loop.output_axes.push_back(Aligned(output, outputs[0]));
-  return loop;
-}
-
-absl::StatusOr<Loop> ReductionLoop(const v1::Reduction& reduction,
-                                   absl::Span<const SpreadArray> inputs) {
-  std::vector<Shape> shapes;
-  for (const SpreadArray& input : inputs) shapes.push_back(input.shape);
-  auto shape = BroadcastShapes(shapes, "reduction");
-  if (!shape.ok()) return shape.status();
-  std::vector<int32_t> given(reduction.axes().begin(), reduction.axes().end());
-  auto axes = NormalizeAxes(given, shape->size(), "reduction.axes");
-  if (!axes.ok()) return axes.status();
-  Loop loop;
-  for (const SpreadArray& input : inputs) loop.input_axes.push_back(Aligned(input.shape, *shape));
-  std::vector<int> output;
-  int next = 0;
-  for (size_t i = 0; i < shape->size(); ++i) {
-    const bool reduced =
-        axes->empty() || std::count(axes->begin(), axes->end(), static_cast<int>(i)) > 0;
-    output.push_back(reduced ? -1 : next);
-    next += !reduced || reduction.keep_dims();
-  }
-  loop.output_axes.push_back(std::move(output));
-  return loop;
-}
-
-// Loop axes: the batch, rows, columns, and what is summed over.
-Loop MatmulLoop(absl::Span<const SpreadArray> inputs) {
-  const std::vector<int64_t>&left = inputs[0].shape, &right = inputs[1].shape;
-  const int left_rank = static_cast<int>(left.size()), right_rank = static_cast<int>(right.size());
-  const bool has_rows = left_rank > 1, has_columns = right_rank > 1;
-  const int batch = std::max({left_rank, right_rank, 2}) - 2;
-  Loop loop;
-  std::vector<int> a(batch + 3, -1), b(batch + 3, -1), c(batch + 3, -1);
-  for (int i = 0; i < batch; ++i) {
-    const int in_left = i - (batch - (left_rank - 2)), in_right = i - (batch - (right_rank - 2));
-    const int64_t of_left = has_rows && in_left >= 0 ? left[in_left] : 1;
-    const int64_t of_right = has_columns && in_right >= 0 ? right[in_right] : 1;
-    const int64_t extent = of_left == 1 ? of_right : of_left;
-    if (has_rows && in_left >= 0 && of_left == extent) a[i] = in_left;
-    if (has_columns && in_right >= 0 && of_right == extent) b[i] = in_right;
-    c[i] = i;
-  }
-  if (has_rows) {
-    a[batch] = left_rank - 2;
-    c[batch] = batch;
-  }
-  if (has_columns) {
-    b[batch + 1] = right_rank - 1;
-    c[batch + 1] = batch + (has_rows ? 1 : 0);
-  }
-  a[batch + 2] = left_rank - 1;
-  b[batch + 2] = has_columns ? right_rank - 2 : 0;
-  loop.input_axes = {a, b};
-  loop.output_axes = {c};
-  return loop;
-}
-
-absl::StatusOr<Loop> LoopOf(const v1::Operation& operation, absl::Span<const SpreadArray> inputs,
-                            const SpreadArray& spread,
-                            absl::Span<const std::vector<int64_t>> outputs) {
-  switch (operation.kind_case()) {
-    case v1::Operation::kUfunc:
-    case v1::Operation::kExpression:
-    case v1::Operation::kCopy:
-      return ElementwiseLoop(inputs, outputs);
-    case v1::Operation::kReduction:
-      return ReductionLoop(operation.reduction(), inputs);
-    case v1::Operation::kMatmul:
-      return MatmulLoop(inputs);
-    default:
-      return NotImplemented(
-          absl::StrCat(KindName(operation), " of a sharded array"),
-          absl::StrCat("not implemented over several devices: ", KindName(operation), ", at ",
-                       spread.field, "; Copy the array to one device first"));
-  }
 }
 
 }  // namespace
@@ -146,16 +58,11 @@ std::vector<int64_t> PartShape(const std::vector<int64_t>& whole, int axis, int6
   return shape;
 }
 
-std::string KindName(const v1::Operation& operation) {
-  const auto* field = v1::Operation::descriptor()->FindFieldByNumber(operation.kind_case());
-  return field != nullptr ? std::string(field->name()) : "operation";
-}
-
-absl::StatusOr<Division> Divide(const v1::Operation& operation,
+absl::StatusOr<Division> Divide(const OperationView& operation,
                                 absl::Span<const SpreadArray> inputs,
                                 absl::Span<const SpreadArray> existing,
                                 absl::Span<const std::vector<int64_t>> outputs) {
-  // What is split decides; where nothing is, all that is spread is replicated.
+  // A split array decides; without one, all spread arrays are replicated.
   const SpreadArray* first = nullptr;
   for (absl::Span<const SpreadArray> arrays : {inputs, existing}) {
     for (const SpreadArray& array : arrays) {
@@ -175,7 +82,7 @@ absl::StatusOr<Division> Divide(const v1::Operation& operation,
     }
   }
   if (first->spread->replicated) {
-    if (operation.has_kernel_launch() || operation.has_program_call())
+    if (operation->has_kernel_launch() || operation->has_program_call())
       return LoopOf(operation, inputs, *first, outputs).status();
     for (const SpreadArray& array : existing) {
       if (!array.field.empty() && array.spread == nullptr)
@@ -205,7 +112,7 @@ absl::StatusOr<Division> Divide(const v1::Operation& operation,
     axis = along;
     return absl::OkStatus();
   };
-  // That which decides comes first, so that others are told of it.
+  // The deciding array comes first, so that errors of others name it.
   for (bool deciding : {true, false}) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if ((&inputs[i] == first) != deciding) continue;

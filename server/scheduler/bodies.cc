@@ -447,7 +447,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchBodies(
     TenantTransaction& transaction, const TenantId& tenant, const ops::ProgramStep& step,
     const std::vector<Programs::Ready>& bodies, SteadyTime deadline, Resolved& resolved) {
   auto runner = std::make_shared<BodyRunner>(this, tenant, step.operation, bodies, resolved);
-  std::shared_ptr<Task> task = NewTask(tenant, LabelOf(step.operation), deadline, resolved);
+  std::shared_ptr<Task> task =
+      NewTask(tenant, ops::OperationView(step.operation).label(), deadline, resolved);
   task->bodies = runner;
   for (const ArrayPtr& input : resolved.inputs)
     task->uses.push_back({.buffer = input->buffer, .read = true});

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "server/ops/plan.h"
+#include "server/ops/operation_view.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -23,19 +23,18 @@ void ToRecord(const v1::Job& asked, recovery::DurableJobRecord* record) {
   };
   // An array that it makes is not one that it finds, though it uses it too.
   for (const v1::Operation& operation : asked.operations()) {
-    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-      if (field.output->target_case() == v1::Output::kName && !field.output->existing())
-        add(field.output->name(), /*made=*/true);
+    for (const v1::Output* output : ops::OutputsOf(operation)) {
+      if (output->target_case() == v1::Output::kName && !output->existing())
+        add(output->name(), /*made=*/true);
     }
   }
   for (const v1::Operation& operation : asked.operations()) {
-    for (const ops::OperandField& field : ops::CollectOperands(operation)) {
-      if (field.operand->source_case() == v1::Operand::kName)
-        add(field.operand->name(), /*made=*/false);
+    for (const v1::Operand* operand : ops::OperandsOf(operation)) {
+      if (operand->source_case() == v1::Operand::kName) add(operand->name(), /*made=*/false);
     }
-    for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-      if (field.output->target_case() == v1::Output::kName && field.output->existing())
-        add(field.output->name(), /*made=*/false);
+    for (const v1::Output* output : ops::OutputsOf(operation)) {
+      if (output->target_case() == v1::Output::kName && output->existing())
+        add(output->name(), /*made=*/false);
     }
   }
 }

@@ -47,12 +47,12 @@ absl::Status JobSubmission::SubmitAll(const JobPtr& job, const v1::Job& asked,
     others.insert(others.end(), accepted->helpers.begin(), accepted->helpers.end());
     job->tasks.push_back(accepted->task);
     job->operations.resize(job->tasks.size(), i);
-    std::vector<ops::OutputField> fields = ops::CollectOutputs(asked.operations(i));
+    const ops::OutputList outputs = ops::OutputsOf(asked.operations(i));
     for (size_t j = 0; j < accepted->outputs.size(); ++j) {
       const std::shared_ptr<session::Array>& output = accepted->outputs[j];
       if (!output->name.is_named()) continue;
       job->named_results.push_back(output);
-      if (!fields[j].output->existing()) job->made.push_back(output);
+      if (!outputs[j]->existing()) job->made.push_back(output);
     }
   }
   return absl::OkStatus();

@@ -5,15 +5,13 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "server/base/block_pool.h"
 #include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/base/status_bytes.h"
 #include "server/base/steady_time.h"
-#include "server/ops/operands.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/infos.h"
@@ -28,90 +26,9 @@ using ArrayPtr = std::shared_ptr<Array>;
 
 namespace {
 
-constexpr size_t kMaxLabel = 80;
 constexpr int kMaxPriority = 10;
 
-// FUNCTION_SUM -> reduce sum
-std::string LabelOf(const char* kind, const std::string& function) {
-  return absl::StrCat(kind, absl::AsciiStrToLower(absl::StripPrefix(function, "FUNCTION_")));
-}
-
-// tenants/t/programs/p -> p
-std::string LastPart(const std::string& name) {
-  return name.substr(name.rfind('/') + 1).substr(0, kMaxLabel);
-}
-
 }  // namespace
-
-std::string LabelOf(const v1::Operation& operation) {
-  switch (operation.kind_case()) {
-    case v1::Operation::kUfunc:
-      return operation.ufunc().function();
-    case v1::Operation::kExpression:
-      return operation.expression().text().substr(0, kMaxLabel);
-    case v1::Operation::kKernelLaunch:
-      return operation.kernel_launch().entry().substr(0, kMaxLabel);
-    case v1::Operation::kReduction:
-      if (!operation.reduction().function_name().empty())
-        return absl::StrCat("reduce ", operation.reduction().function_name().substr(0, kMaxLabel));
-      return LabelOf("reduce ", v1::Reduction::Function_Name(operation.reduction().function()));
-    case v1::Operation::kLinalg:
-      return LabelOf("linalg ", v1::Linalg::Function_Name(operation.linalg().function()));
-    case v1::Operation::kMatmul:
-      return "matmul";
-    case v1::Operation::kFft:
-      return "fft";
-    case v1::Operation::kCreation:
-      return "create";
-    case v1::Operation::kCopy:
-      return operation.copy().move() ? "move" : "copy";
-    case v1::Operation::kAccumulation:
-      return absl::StrCat("accumulate ", operation.accumulation().function().substr(0, kMaxLabel));
-    case v1::Operation::kGather:
-      return "gather";
-    case v1::Operation::kScatter:
-      return "scatter";
-    case v1::Operation::kCompress:
-      return "compress";
-    case v1::Operation::kNonzero:
-      return "nonzero";
-    case v1::Operation::kSort:
-      if (operation.sort().more_keys_size() > 0) return "lexsort";
-      return operation.sort().indices() ? "argsort" : "sort";
-    case v1::Operation::kSelect:
-      return "select";
-    case v1::Operation::kPartition:
-      return operation.partition().indices() ? "argpartition" : "partition";
-    case v1::Operation::kInterpolate:
-      return "interp";
-    case v1::Operation::kCorrelate:
-      return operation.correlate().convolve() ? "convolve" : "correlate";
-    case v1::Operation::kSearch:
-      return "searchsorted";
-    case v1::Operation::kTopK:
-      return "top_k";
-    case v1::Operation::kHistogram:
-      return "histogram";
-    case v1::Operation::kGroupReduce:
-      return absl::StrCat("group ", operation.group_reduce().function().substr(0, kMaxLabel));
-    case v1::Operation::kReduceAt:
-      return absl::StrCat("reduceat ", operation.reduce_at().function().substr(0, kMaxLabel));
-    case v1::Operation::kOuter:
-      return absl::StrCat("outer ", operation.outer().function().substr(0, kMaxLabel));
-    case v1::Operation::kApplyAt:
-      return absl::StrCat(operation.apply_at().function().substr(0, kMaxLabel), " at");
-    case v1::Operation::kProgramCall:
-      return absl::StrCat("program ", LastPart(operation.program_call().program()));
-    case v1::Operation::kGufunc:
-      return operation.gufunc().function().substr(0, kMaxLabel);
-    case v1::Operation::kLoop:
-      return "loop";
-    case v1::Operation::kBranch:
-      return "branch";
-    default:
-      return "view";
-  }
-}
 
 absl::StatusOr<wire::Code> CodeOfModule(wire::Source source, const v1::KernelLaunch& launch) {
   wire::Code code;
@@ -165,11 +82,11 @@ absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
 
 absl::StatusOr<Operations::Accepted> Operations::Accept(const TenantId& tenant,
                                                         const std::string& session,
-                                                        const v1::Operation& operation,
+                                                        const ops::OperationView& operation,
                                                         SteadyTime deadline, Extras extras) {
-  if (operation.has_program_call())
+  if (operation->has_program_call())
     return SubmitProgram(tenant, session, operation, deadline, std::move(extras));
-  if (NeedsGlobal(operation, extras)) {
+  if (NeedsGlobal(operation.outputs(), extras)) {
     GlobalTransaction transaction(*core_);
     return Accept(transaction, tenant, session, operation, deadline, std::move(extras));
   }
@@ -180,10 +97,10 @@ absl::StatusOr<Operations::Accepted> Operations::Accept(const TenantId& tenant,
 absl::StatusOr<Operations::Accepted> Operations::Accept(TenantTransaction& transaction,
                                                         const TenantId& tenant,
                                                         const std::string& session,
-                                                        const v1::Operation& operation,
+                                                        const ops::OperationView& operation,
                                                         SteadyTime deadline, Extras extras) {
-  assert(!operation.has_program_call());
-  assert(transaction.is_global() || !NeedsGlobal(operation, extras));
+  assert(!operation->has_program_call());
+  assert(transaction.is_global() || !NeedsGlobal(operation.outputs(), extras));
   TaskList launched;
   Resolved resolved = ResolvedFor(std::move(extras), &launched);
   absl::StatusOr<Accepted> accepted = Accepted{};
@@ -192,7 +109,7 @@ absl::StatusOr<Operations::Accepted> Operations::Accept(TenantTransaction& trans
     accepted = status;
   } else if (IsSharded(resolved)) {
     accepted = LaunchSharded(transaction, tenant, operation, deadline, resolved);
-  } else if (operation.kind_case() == v1::Operation::kCopy && operation.copy().move()) {
+  } else if (operation->kind_case() == v1::Operation::kCopy && operation->copy().move()) {
     accepted = LaunchMove(transaction, tenant, operation, deadline, resolved);
   } else {
     auto is_inline = [](const Resolved::Target& target) { return target.is_inline; };
@@ -207,9 +124,9 @@ absl::StatusOr<Operations::Accepted> Operations::Accept(TenantTransaction& trans
 // A plan is made without a transaction, between two.
 absl::StatusOr<Operations::Accepted> Operations::SubmitProgram(const TenantId& tenant,
                                                                const std::string& session,
-                                                               const v1::Operation& operation,
+                                                               const ops::OperationView& operation,
                                                                SteadyTime deadline, Extras extras) {
-  auto in_transaction = [&, global = NeedsGlobal(operation, extras)](auto function) {
+  auto in_transaction = [&, global = NeedsGlobal(operation.outputs(), extras)](auto function) {
     if (global) {
       GlobalTransaction transaction(*core_);
       return function(transaction);
@@ -217,7 +134,7 @@ absl::StatusOr<Operations::Accepted> Operations::SubmitProgram(const TenantId& t
     TenantTransaction transaction(*core_, tenant);
     return function(transaction);
   };
-  const std::string& program = operation.program_call().program();
+  const std::string& program = operation->program_call().program();
   TaskList launched;
   Resolved resolved = ResolvedFor(std::move(extras), &launched);
   Programs::Draft draft;
@@ -225,7 +142,7 @@ absl::StatusOr<Operations::Accepted> Operations::SubmitProgram(const TenantId& t
   auto launch = [&](TenantTransaction& transaction) {
     absl::StatusOr<Accepted> accepted =
         ready.ok()
-            ? LaunchProgram(transaction, tenant, *ready, LabelOf(operation), deadline, resolved)
+            ? LaunchProgram(transaction, tenant, *ready, operation.label(), deadline, resolved)
             : absl::StatusOr<Accepted>(ready.status());
     return Conclude(transaction, tenant, session, operation, std::move(accepted),
                     std::move(launched));
@@ -241,7 +158,7 @@ absl::StatusOr<Operations::Accepted> Operations::SubmitProgram(const TenantId& t
       return Conclude(transaction, tenant, session, operation, std::move(accepted),
                       std::move(launched));
     }
-    ready = FindProgram(transaction, tenant, operation.program_call(), resolved, &draft);
+    ready = FindProgram(transaction, tenant, operation->program_call(), resolved, &draft);
     if (ready.ok() && ready->plan == nullptr) return std::nullopt;
     return launch(transaction);
   });
@@ -267,7 +184,7 @@ Operations::Resolved Operations::ResolvedFor(Extras extras, TaskList* launched) 
 
 absl::StatusOr<Operations::Accepted> Operations::Conclude(
     TenantTransaction& transaction, const TenantId& tenant, const std::string& session,
-    const v1::Operation& operation, absl::StatusOr<Accepted> accepted, TaskList launched) {
+    const ops::OperationView& operation, absl::StatusOr<Accepted> accepted, TaskList launched) {
   if (!accepted.ok()) {
     for (const auto& task : launched) scheduler_->Cancel(transaction, task);
     PublishError(transaction, tenant, session, operation, accepted.status());
@@ -279,16 +196,15 @@ absl::StatusOr<Operations::Accepted> Operations::Conclude(
   return accepted;
 }
 
-bool Operations::NeedsGlobal(const v1::Operation& operation, const Extras& extras) {
+bool Operations::NeedsGlobal(const ops::OutputList& outputs, const Extras& extras) {
   if (extras.observer != nullptr || extras.after != nullptr) return true;
-  const ops::Outputs outputs = ops::OutputsOf(operation);
   return std::any_of(outputs.begin(), outputs.end(), [](const v1::Output* output) {
     return output->target_case() == v1::Output::kName;
   });
 }
 
 absl::Status Operations::Resolve(TenantTransaction& transaction, const TenantId& tenant,
-                                 const std::string& session, const v1::Operation& operation,
+                                 const std::string& session, const ops::OperationView& operation,
                                  Resolved* resolved) {
   if (!session.empty()) {
     auto found =
@@ -296,15 +212,15 @@ absl::Status Operations::Resolve(TenantTransaction& transaction, const TenantId&
     if (!found.ok()) return found.status();
     resolved->session = *std::move(found);
   }
-  if (absl::Status status = CheckPriority(operation.priority(), "priority"); !status.ok())
+  if (absl::Status status = CheckPriority(operation->priority(), "priority"); !status.ok())
     return status;
-  if (operation.priority() != 0) resolved->extras.priority = operation.priority();
-  if (!operation.device().empty()) {
-    auto device = FindDevice(operation.device());
+  if (operation->priority() != 0) resolved->extras.priority = operation->priority();
+  if (!operation->device().empty()) {
+    auto device = FindDevice(operation->device());
     if (!device.ok()) return device.status();
     resolved->device = *device;
   }
-  const ops::Operands operands = ops::OperandsOf(operation);
+  const ops::OperandList& operands = operation.operands();
   resolved->inputs.reserve(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     if (operands[i]->source_case() == v1::Operand::kScalar) {
@@ -313,16 +229,15 @@ absl::Status Operations::Resolve(TenantTransaction& transaction, const TenantId&
     }
     auto array = ResolveOperand(transaction, tenant, resolved->session.get(), *operands[i]);
     if (!array.ok()) {
-      return PrefixField(array.status(),
-                         absl::StrCat(ops::CollectOperands(operation)[i].field, "."));
+      return PrefixField(array.status(), absl::StrCat(operation.OperandPath(i), "."));
     }
     if (!(*array)->status().ok()) return (*array)->status();
     resolved->inputs.push_back(*std::move(array));
   }
-  const ops::Outputs outputs = ops::OutputsOf(operation);
+  const ops::OutputList& outputs = operation.outputs();
   resolved->targets.reserve(outputs.size());
   for (size_t j = 0; j < outputs.size(); ++j) {
-    auto field = [&] { return ops::CollectOutputs(operation)[j].field; };
+    auto field = [&] { return operation.OutputPath(j); };
     absl::Status status = ResolveOutput(transaction, tenant, *outputs[j], field, resolved);
     if (!status.ok()) return status;
     resolved->asks_sharding |= outputs[j]->has_sharding();
@@ -449,7 +364,7 @@ absl::Status Operations::ResolveOutput(TenantTransaction& transaction, const Ten
 
 absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& transaction,
                                                         const TenantId& tenant,
-                                                        const v1::Operation& operation,
+                                                        const ops::OperationView& operation,
                                                         SteadyTime deadline, Resolved& resolved,
                                                         std::shared_ptr<const Planned> known) {
   const Infos inputs = InfosOf(resolved.inputs);
@@ -472,7 +387,7 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& trans
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     for (size_t k = 0; k < j; ++k) {
       const ArrayPtr &one = resolved.targets[j].existing, &other = resolved.targets[k].existing;
-      if (operation.has_kernel_launch() || one == nullptr || other == nullptr) continue;
+      if (operation->has_kernel_launch() || one == nullptr || other == nullptr) continue;
       if (one->buffer == other->buffer && Overlap(one->info, other->info))
         return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat("outputs[", j, "]"),
                             "two existing outputs share memory");
@@ -480,12 +395,12 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& trans
   }
   // A result written over its own input element by element is fine; any other overlap has to go
   // through fresh memory. What keeps a part of its output takes copies of its inputs instead.
-  const bool keeps =
-      operation.has_scatter() || operation.has_apply_at() || operation.ufunc().has_where();
+  const auto keeps_output = operation.kind().keeps_output;
+  const bool keeps = keeps_output != nullptr && keeps_output(*operation);
   std::vector<std::optional<DType>> copied;
   for (size_t j = 0; j < resolved.targets.size(); ++j) {
     const ArrayPtr& out = resolved.targets[j].existing;
-    if (out == nullptr || operation.has_kernel_launch()) continue;
+    if (out == nullptr || operation->has_kernel_launch()) continue;
     for (size_t i = 0; i < resolved.inputs.size(); ++i) {
       const ArrayPtr& input = resolved.inputs[i];
       if (input == nullptr || input->buffer != out->buffer || !Overlap(input->info, out->info))
@@ -499,12 +414,12 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& trans
   if (!copied.empty())
     return LaunchConverted(transaction, tenant, operation, deadline, resolved, copied);
 
-  std::shared_ptr<Task> task = NewTask(tenant, LabelOf(operation), deadline, resolved, *planned);
-  bool is_kernel = operation.has_kernel_launch();
+  std::shared_ptr<Task> task = NewTask(tenant, operation.label(), deadline, resolved, *planned);
+  bool is_kernel = operation->has_kernel_launch();
   // Which of a kernel's arrays are written is known once it is compiled; until then all may be, but
   // for the values of its globals.
   const size_t num_written =
-      is_kernel ? resolved.inputs.size() - ops::NumGlobalOperands(operation.kernel_launch()) : 0;
+      is_kernel ? resolved.inputs.size() - ops::NumGlobalOperands(operation->kernel_launch()) : 0;
   for (size_t i = 0; i < resolved.inputs.size(); ++i) {
     const ArrayPtr& input = resolved.inputs[i];
     if (resolved.passing && input != nullptr && input->buffer->inline_bytes != nullptr &&
@@ -517,10 +432,10 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& trans
   if (is_kernel) {
     task->kernel = std::make_unique<KernelArguments>();
     task->kernel->inputs = CopiesOf(inputs);
-    auto kept = std::make_shared<v1::Operation>(operation);
+    auto kept = std::make_shared<v1::Operation>(*operation);
     kept->mutable_kernel_launch()->clear_code();  // the plan has it
     task->kernel->operation = std::move(kept);
-    auto charge = core_->accounts->ControlOf(tenant)->Take(KernelControlBytes(operation));
+    auto charge = core_->accounts->ControlOf(tenant)->Take(KernelControlBytes(*operation));
     if (!charge.ok()) return charge.status();
     task->kernel->control = *std::move(charge);
   }
@@ -567,10 +482,10 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& trans
 }
 
 absl::StatusOr<std::shared_ptr<const Planned>> Operations::PlanFor(
-    TenantTransaction& transaction, const TenantId& tenant, const v1::Operation& operation,
+    TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
     absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing) {
   PlanCache& plans = plans_.Of(transaction, tenant);
-  const PlanKey key(tenant, operation, inputs, existing);
+  const ops::PlanKey key(tenant, operation, inputs, existing);
   if (!key.bytes().empty()) {
     if (std::shared_ptr<const Planned> kept = plans.Find(key.bytes())) return kept;
   }
@@ -778,7 +693,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchReplay(
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
-    TenantTransaction& transaction, const TenantId& tenant, const v1::Operation& operation,
+    TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
     SteadyTime deadline, Resolved& resolved) {
   Resolved first = resolved;
   for (auto& target : first.targets) target = {.is_inline = true};
@@ -812,7 +727,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchConverted(
-    TenantTransaction& transaction, const TenantId& tenant, const v1::Operation& operation,
+    TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
     SteadyTime deadline, const Resolved& resolved, const std::vector<std::optional<DType>>& types) {
   Resolved converted = resolved;
   for (size_t i = 0; i < types.size(); ++i) {
@@ -846,14 +761,14 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchCopy(
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchMove(TenantTransaction& transaction,
                                                             const TenantId& tenant,
-                                                            const v1::Operation& operation,
+                                                            const ops::OperationView& operation,
                                                             SteadyTime deadline,
                                                             Resolved& resolved) {
   if (resolved.device < 0) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "device",
                         "a move needs the device to move to");
   }
-  if (operation.copy().data_type() != v1::DATA_TYPE_UNSPECIFIED) {
+  if (operation->copy().data_type() != v1::DATA_TYPE_UNSPECIFIED) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "copy.data_type",
                         "a move keeps the type; leave this unset or copy");
   }
@@ -885,8 +800,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(TenantTransaction& t
 }
 
 absl::Status Operations::PrepareKernel(TenantTransaction& transaction, const TenantId& tenant,
-                                       const v1::Operation& operation, Task* task) {
-  const v1::KernelLaunch& launch = operation.kernel_launch();
+                                       const ops::OperationView& operation, Task* task) {
+  const v1::KernelLaunch& launch = operation->kernel_launch();
   if (launch.code_case() == v1::KernelLaunch::kModule) {
     auto source = find_module_(transaction, tenant, launch.module());
     if (!source.ok()) return source.status();
@@ -933,7 +848,7 @@ void LoseWrite(const Array& array, const std::string& session, const absl::Statu
 }  // namespace
 
 void Operations::Refuse(TenantTransaction& transaction, const TenantId& tenant,
-                        const std::string& session, const v1::Operation& operation,
+                        const std::string& session, const ops::OperationView& operation,
                         const absl::Status& status) {
   PublishError(transaction, tenant, session, operation, status);
 }
@@ -950,15 +865,15 @@ void Operations::Unpublish(TenantTransaction& transaction, const TenantId& tenan
 }
 
 void Operations::PublishError(TenantTransaction& transaction, const TenantId& tenant,
-                              const std::string& session, const v1::Operation& operation,
+                              const std::string& session, const ops::OperationView& operation,
                               const absl::Status& status) {
   auto id = session::ParseSessionName(session, "session");
   if (!id.ok()) return;
-  for (const ops::OutputField& field : ops::CollectOutputs(operation)) {
-    if (field.output->target_case() != v1::Output::kHandle || field.output->handle() == 0) continue;
-    if (field.output->existing()) {
+  for (const v1::Output* output : operation.outputs()) {
+    if (output->target_case() != v1::Output::kHandle || output->handle() == 0) continue;
+    if (output->existing()) {
       auto found = core_->catalogue.FindArray(
-          transaction, tenant, {.session = *id, .handle = field.output->handle()}, core_->Now());
+          transaction, tenant, {.session = *id, .handle = output->handle()}, core_->Now());
       if (found.ok()) LoseWrite(**found, session, status);
       continue;
     }
@@ -967,7 +882,7 @@ void Operations::PublishError(TenantTransaction& transaction, const TenantId& te
     array->create_time = core_->Now();
     // Taken handles keep what they stand for.
     core_->catalogue
-        .AddArray(transaction, tenant, {.session = *id, .handle = field.output->handle()}, array,
+        .AddArray(transaction, tenant, {.session = *id, .handle = output->handle()}, array,
                   core_->Now())
         .IgnoreError();
   }

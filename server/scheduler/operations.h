@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
+#include "server/ops/operation_view.h"
 #include "server/ops/sharding.h"
 #include "server/scheduler/array_reader.h"
 #include "server/scheduler/core.h"
@@ -29,9 +30,6 @@ namespace stride::scheduler {
 
 // Whether a priority is one; the error names the field.
 absl::Status CheckPriority(int priority, const std::string& field);
-
-// The name that users know it by, for messages.
-std::string LabelOf(const v1::Operation& operation);
 
 // The code of a module for this launch: as it was compiled, so that it is found ready; only an
 // entry that it does not name has to be compiled anew.
@@ -66,31 +64,31 @@ class Operations : public OperationService {
   };
   // As Submit, for callers in the engine.
   absl::StatusOr<Accepted> Accept(const TenantId& tenant, const std::string& session,
-                                  const v1::Operation& operation, SteadyTime deadline,
+                                  const ops::OperationView& operation, SteadyTime deadline,
                                   Extras extras = {});
   // The same in a transaction of the caller. The operation is no program call, and the transaction
   // is global if NeedsGlobal.
   absl::StatusOr<Accepted> Accept(TenantTransaction& transaction, const TenantId& tenant,
-                                  const std::string& session, const v1::Operation& operation,
+                                  const std::string& session, const ops::OperationView& operation,
                                   SteadyTime deadline, Extras extras = {});
   // Whether it changes more than its tenant's state: job accounts and array names.
-  static bool NeedsGlobal(const v1::Operation& operation, const Extras& extras);
+  static bool NeedsGlobal(const ops::OutputList& outputs, const Extras& extras);
 
   // --- OperationService ---
   std::unique_ptr<SubmitBatch> BeginSubmitBatch(const TenantId& tenant) override;
   bool MayBatch(const v1::Operation& operation) const override;
   absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
                                                           const std::string& session,
-                                                          const v1::Operation& operation,
+                                                          const ops::OperationView& operation,
                                                           SteadyTime deadline) override;
-  void Refuse(const TenantId& tenant, const std::string& session, const v1::Operation& operation,
-              const absl::Status& status) override;
+  void Refuse(const TenantId& tenant, const std::string& session,
+              const ops::OperationView& operation, const absl::Status& status) override;
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override;
 
   // The same in a transaction of the caller.
   void Refuse(TenantTransaction& transaction, const TenantId& tenant, const std::string& session,
-              const v1::Operation& operation, const absl::Status& status);
+              const ops::OperationView& operation, const absl::Status& status);
   absl::Status Release(TenantTransaction& transaction, const TenantId& tenant,
                        const std::string& session, const v1::Release& release);
 
@@ -125,14 +123,14 @@ class Operations : public OperationService {
   struct Resolved;
   Resolved ResolvedFor(Extras extras, TaskList* launched) const;
   absl::StatusOr<Accepted> SubmitProgram(const TenantId& tenant, const std::string& session,
-                                         const v1::Operation& operation, SteadyTime deadline,
+                                         const ops::OperationView& operation, SteadyTime deadline,
                                          Extras extras);
   // Ends Submit: returns what was accepted, or undoes what was launched.
   absl::StatusOr<Accepted> Conclude(TenantTransaction& transaction, const TenantId& tenant,
-                                    const std::string& session, const v1::Operation& operation,
+                                    const std::string& session, const ops::OperationView& operation,
                                     absl::StatusOr<Accepted> accepted, TaskList launched);
   absl::Status Resolve(TenantTransaction& transaction, const TenantId& tenant,
-                       const std::string& session, const v1::Operation& operation,
+                       const std::string& session, const ops::OperationView& operation,
                        Resolved* resolved);
   absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(TenantTransaction& transaction,
                                                                  const TenantId& tenant,
@@ -145,12 +143,12 @@ class Operations : public OperationService {
                                                               const v1::InlineArray& inline_array);
   // `known`: the operation's plan for these inputs and outputs; null: not known yet.
   absl::StatusOr<Accepted> Launch(TenantTransaction& transaction, const TenantId& tenant,
-                                  const v1::Operation& operation, SteadyTime deadline,
+                                  const ops::OperationView& operation, SteadyTime deadline,
                                   Resolved& resolved,
                                   std::shared_ptr<const Planned> known = nullptr);
   // From the cache, or made.
   absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(
-      TenantTransaction& transaction, const TenantId& tenant, const v1::Operation& operation,
+      TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
       absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
   // As one task where it can be one, or every step, in order.
   absl::StatusOr<Accepted> LaunchProgram(TenantTransaction& transaction, const TenantId& tenant,
@@ -183,11 +181,11 @@ class Operations : public OperationService {
                      const std::shared_ptr<Task>& task, Resolved& resolved);
   absl::StatusOr<Accepted> LaunchThroughTemporary(TenantTransaction& transaction,
                                                   const TenantId& tenant,
-                                                  const v1::Operation& operation,
+                                                  const ops::OperationView& operation,
                                                   SteadyTime deadline, Resolved& resolved);
   // With copies of inputs in other types in their place.
   absl::StatusOr<Accepted> LaunchConverted(TenantTransaction& transaction, const TenantId& tenant,
-                                           const v1::Operation& operation, SteadyTime deadline,
+                                           const ops::OperationView& operation, SteadyTime deadline,
                                            const Resolved& resolved,
                                            const std::vector<std::optional<DType>>& types);
   // A contiguous copy without a name, on behalf of the operation `around` it.
@@ -199,18 +197,18 @@ class Operations : public OperationService {
   class PartLauncher;
   static bool IsSharded(const Resolved& resolved);
   absl::StatusOr<Accepted> LaunchSharded(TenantTransaction& transaction, const TenantId& tenant,
-                                         const v1::Operation& operation, SteadyTime deadline,
+                                         const ops::OperationView& operation, SteadyTime deadline,
                                          Resolved& resolved);
   absl::StatusOr<Accepted> LaunchMove(TenantTransaction& transaction, const TenantId& tenant,
-                                      const v1::Operation& operation, SteadyTime deadline,
+                                      const ops::OperationView& operation, SteadyTime deadline,
                                       Resolved& resolved);
   absl::Status PrepareKernel(TenantTransaction& transaction, const TenantId& tenant,
-                             const v1::Operation& operation, Task* task);
+                             const ops::OperationView& operation, Task* task);
   absl::Status Publish(TenantTransaction& transaction, const TenantId& tenant, Resolved& resolved);
   void Unpublish(TenantTransaction& transaction, const TenantId& tenant, const Resolved& resolved,
                  size_t output);
   void PublishError(TenantTransaction& transaction, const TenantId& tenant,
-                    const std::string& session, const v1::Operation& operation,
+                    const std::string& session, const ops::OperationView& operation,
                     const absl::Status& status);
 
   Core* const core_;

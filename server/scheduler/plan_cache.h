@@ -18,6 +18,7 @@
 #include "server/broker/compiled_module.h"
 #include "server/ops/partial_results.h"
 #include "server/ops/plan.h"
+#include "server/ops/plan_key.h"
 #include "server/scheduler/first_tier.h"
 
 namespace stride::scheduler {
@@ -74,35 +75,11 @@ inline std::shared_ptr<Planned> MakePlanned(ops::Plan plan) {
 // That of a task which runs nothing.
 std::shared_ptr<const Planned> NoPlan();
 
-// What a plan depends on: the operation and how its arrays lie, never what is in them or what they
-// are called. It is made for every operation, and so takes no memory from elsewhere for the kinds
-// that are small and many; the others are copied (AddWhole).
-class PlanKey {
- public:
-  // Null stands for an array that is not there (a scalar, a new output). `tenant`: whose operation
-  // it is. Only a key with a client's code depends on it: tenants do not share compiled code of
-  // theirs.
-  PlanKey(const TenantId& tenant, const v1::Operation& operation,
-          absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
-  PlanKey(const PlanKey&) = delete;
-  PlanKey& operator=(const PlanKey&) = delete;
-
-  // Equal for operations of equal plans. Empty: such plans are not kept, for they are rare, large,
-  // or depend on more (programs, launches with structs, textures, variables or new arrays).
-  std::string_view bytes() const { return {bytes_, size_}; }
-
- private:
-  static constexpr size_t kMaxBytes = 4096;
-  friend class KeyWriter;
-  char bytes_[kMaxBytes];
-  size_t size_ = 0;
-};
-
 // Plans of the operations that come again and again: to find one costs a tenth of making it.
 // Not thread-safe.
 class PlanCache {
  public:
-  // By the bytes of their keys.
+  // By the bytes of their keys (ops::PlanKey).
   std::shared_ptr<const Planned> Find(std::string_view key) const;
   void Keep(std::string_view key, std::shared_ptr<const Planned> planned);
 

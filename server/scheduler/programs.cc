@@ -233,7 +233,7 @@ absl::StatusOr<Programs::Ready> Programs::ReadyOf(const Draft& draft, ops::Progr
   }
   for (ops::ProgramStep& step : plan.steps) {
     if (!step.plan.has_value()) continue;
-    step.plan->task.set_label(LabelOf(step.operation));
+    step.plan->task.set_label(ops::OperationView(step.operation).label());
     const v1::KernelLaunch& launch = step.operation.kernel_launch();
     if (launch.code_case() != v1::KernelLaunch::kModule) continue;
     auto code = CodeOfModule(draft.modules.at(launch.module()), launch);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/partial_results.h"
 #include "server/ops/pieces.h"
 #include "server/ops/shape.h"
@@ -43,8 +44,8 @@ class Launch {
       if (!request_.wanted[j]) continue;
       if (!operation_.has_copy() && !operation_.has_creation()) {
         return NotImplemented(
-            absl::StrCat("sharding of the result of ", ops::KindName(operation_)),
-            absl::StrCat("not implemented: ", field, " of ", ops::KindName(operation_),
+            absl::StrCat("sharding of the result of ", ops::KindOf(operation_).name),
+            absl::StrCat("not implemented: ", field, " of ", ops::KindOf(operation_).name,
                          "; a result is spread as its inputs are; Copy it for another way"));
       }
       if (request_.existing[j] != nullptr) {

@@ -6,6 +6,7 @@
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
+#include "server/ops/operation_kind.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/infos.h"
 #include "server/scheduler/resolved.h"
@@ -105,33 +106,32 @@ bool Operations::IsSharded(const Resolved& resolved) {
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(TenantTransaction& transaction,
                                                                const TenantId& tenant,
-                                                               const v1::Operation& operation,
+                                                               const ops::OperationView& operation,
                                                                SteadyTime deadline,
                                                                Resolved& resolved) {
-  ShardedOperation sharded{.operation = &operation, .inputs = resolved.inputs};
+  ShardedOperation sharded{.operation = &*operation, .inputs = resolved.inputs};
   sharded.device = resolved.device;
-  for (const ops::OperandField& field : ops::CollectOperands(operation))
-    sharded.input_fields.push_back(field.field);
-  if (operation.has_kernel_launch() || operation.has_program_call()) {
-    const std::string kind = ops::KindName(operation);
+  for (size_t i = 0; i < operation.operands().size(); ++i)
+    sharded.input_fields.push_back(operation.OperandPath(i));
+  if (operation->has_kernel_launch() || operation->has_program_call()) {
+    const std::string kind = operation.kind().name;
     return NotImplemented(absl::StrCat(kind, " of a sharded array"),
                           absl::StrCat("not implemented over several devices: ", kind,
                                        "; Copy each array to one device first"));
   }
   PartLauncher parts(transaction, this, tenant, deadline, resolved);
-  const auto outputs = ops::CollectOutputs(operation);
+  const ops::OutputList& outputs = operation.outputs();
   for (size_t j = 0; j < outputs.size(); ++j) {
     const Resolved::Target& target = resolved.targets[j];
     sharded.existing.push_back(target.existing);
-    sharded.output_fields.push_back(outputs[j].field);
+    sharded.output_fields.push_back(operation.OutputPath(j));
     sharded.wanted.emplace_back();
-    if (!outputs[j].output->has_sharding()) continue;
+    if (!outputs[j]->has_sharding()) continue;
     // Its rank is the result's.
-    auto planned = parts.Plan(operation, InfosOf(resolved.inputs), Infos(outputs.size()));
+    auto planned = parts.Plan(*operation, InfosOf(resolved.inputs), Infos(outputs.size()));
     if (!planned.ok()) return planned.status();
-    auto spread =
-        ReadSharding(outputs[j].output->sharding(), (*planned)->plan.outputs[j].shape.size(),
-                     absl::StrCat(outputs[j].field, ".sharding"));
+    auto spread = ReadSharding(outputs[j]->sharding(), (*planned)->plan.outputs[j].shape.size(),
+                               absl::StrCat(operation.OutputPath(j), ".sharding"));
     if (!spread.ok()) return spread.status();
     sharded.wanted.back() = *std::move(spread);
   }

@@ -11,12 +11,11 @@
 namespace stride::scheduler {
 
 bool Operations::MayBatch(const v1::Operation& operation) const {
-  return !operation.has_program_call() && !NeedsGlobal(operation, {});
+  return !operation.has_program_call() && !NeedsGlobal(ops::OutputsOf(operation), {});
 }
 
-absl::StatusOr<std::shared_ptr<OperationHandle>> TenantBatch::Submit(const std::string& session,
-                                                                     const v1::Operation& operation,
-                                                                     SteadyTime deadline) {
+absl::StatusOr<std::shared_ptr<OperationHandle>> TenantBatch::Submit(
+    const std::string& session, const ops::OperationView& operation, SteadyTime deadline) {
   auto accepted = parts_.operations->Accept(transaction_, tenant_, session, operation, deadline);
   parts_.scheduler->Settle(transaction_);
   if (!accepted.ok()) return accepted.status();
@@ -29,17 +28,16 @@ std::unique_ptr<SubmitBatch> Operations::BeginSubmitBatch(const TenantId& tenant
                                        tenant);
 }
 
-absl::StatusOr<std::shared_ptr<OperationHandle>> Operations::Submit(const TenantId& tenant,
-                                                                    const std::string& session,
-                                                                    const v1::Operation& operation,
-                                                                    SteadyTime deadline) {
+absl::StatusOr<std::shared_ptr<OperationHandle>> Operations::Submit(
+    const TenantId& tenant, const std::string& session, const ops::OperationView& operation,
+    SteadyTime deadline) {
   auto accepted = Accept(tenant, session, operation, deadline);
   if (!accepted.ok()) return accepted.status();
   return MakePooled<TaskHandle>(core_, scheduler_, reader_, tenant, *std::move(accepted));
 }
 
 void Operations::Refuse(const TenantId& tenant, const std::string& session,
-                        const v1::Operation& operation, const absl::Status& status) {
+                        const ops::OperationView& operation, const absl::Status& status) {
   TenantTransaction transaction(*core_, tenant);
   Refuse(transaction, tenant, session, operation, status);
 }

@@ -34,9 +34,9 @@ class TenantBatch final : public SubmitBatch {
 
   TenantTransaction& transaction() { return transaction_; }
   absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const std::string& session,
-                                                          const v1::Operation& operation,
+                                                          const ops::OperationView& operation,
                                                           SteadyTime deadline) override;
-  void Refuse(const std::string& session, const v1::Operation& operation,
+  void Refuse(const std::string& session, const ops::OperationView& operation,
               const absl::Status& status) override {
     parts_.operations->Refuse(transaction_, tenant_, session, operation, status);
   }

@@ -153,28 +153,28 @@ std::vector<std::string> FakeOperations::tenants_seen() const {
 }
 
 absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> FakeOperations::Submit(
-    const TenantId& tenant, const std::string& session, const v1::Operation& operation,
+    const TenantId& tenant, const std::string& session, const ops::OperationView& operation,
     SteadyTime deadline) {
   std::lock_guard lock(work_->arrays->mutex);
   work_->tenants.push_back(tenant.value);
   if (work_->next_submit.has_value()) return *std::exchange(work_->next_submit, std::nullopt);
   std::string bytes;
-  if (operation.copy().input().has_inline_array()) {
-    bytes = operation.copy().input().inline_array().data();
-  } else if (operation.has_copy()) {
-    std::string name = FakeArrays::HandleName(session, operation.copy().input().handle());
+  if (operation->copy().input().has_inline_array()) {
+    bytes = operation->copy().input().inline_array().data();
+  } else if (operation->has_copy()) {
+    std::string name = FakeArrays::HandleName(session, operation->copy().input().handle());
     auto it = work_->arrays->arrays.find(name);
     if (it == work_->arrays->arrays.end()) return FakeArrays::NotThere(name);
     bytes = it->second.bytes;
-  } else if (operation.creation().has_fill()) {
-    bytes.resize(operation.creation().fill().spec().shape(0));
+  } else if (operation->creation().has_fill()) {
+    bytes.resize(operation->creation().fill().spec().shape(0));
   } else {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "kind", "only copy and fill here");
   }
   ++work_->submitted;
   absl::Status end = std::exchange(work_->next_work, std::nullopt).value_or(absl::OkStatus());
   std::vector<std::string> names;
-  for (const v1::Output& output : operation.outputs()) {
+  for (const v1::Output& output : operation->outputs()) {
     names.push_back(output.inline_result() ? "" : FakeArrays::HandleName(session, output.handle()));
     if (!output.inline_result())
       work_->arrays->arrays[names.back()] = FakeArrays::Entry{bytes, !work_->held, end};

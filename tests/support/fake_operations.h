@@ -42,11 +42,10 @@ class FakeOperations : public scheduler::OperationService {
     return nullptr;
   }
   bool MayBatch(const v1::Operation&) const override { return false; }
-  absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> Submit(const TenantId& tenant,
-                                                                     const std::string& session,
-                                                                     const v1::Operation& operation,
-                                                                     SteadyTime deadline) override;
-  void Refuse(const TenantId&, const std::string&, const v1::Operation&,
+  absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> Submit(
+      const TenantId& tenant, const std::string& session, const ops::OperationView& operation,
+      SteadyTime deadline) override;
+  void Refuse(const TenantId&, const std::string&, const ops::OperationView&,
               const absl::Status&) override {}
   absl::Status Release(const TenantId& tenant, const std::string& session,
                        const v1::Release& release) override;

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
+#include "server/ops/operation_view.h"
 #include "server/scheduler/service/operation_handle.h"
 #include "server/scheduler/service/submit_batch.h"
 #include "stride/v1/compute_service.pb.h"
@@ -32,13 +33,12 @@ class OperationService {
   // to plan a program call. On error no work was accepted. The operation's new handles that are
   // valid and free then carry the error, and so do the existing handles that it was to write, with
   // all that share their memory in the session.
-  virtual absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const TenantId& tenant,
-                                                                  const std::string& session,
-                                                                  const v1::Operation& operation,
-                                                                  SteadyTime deadline) = 0;
+  virtual absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(
+      const TenantId& tenant, const std::string& session, const ops::OperationView& operation,
+      SteadyTime deadline) = 0;
   // Marks an operation's handles with an error as Submit does, for one that is never submitted.
   virtual void Refuse(const TenantId& tenant, const std::string& session,
-                      const v1::Operation& operation, const absl::Status& status) = 0;
+                      const ops::OperationView& operation, const absl::Status& status) = 0;
   // Releases handles; unknown ones are ignored. Accepted operations that use them continue.
   virtual absl::Status Release(const TenantId& tenant, const std::string& session,
                                const v1::Release& release) = 0;

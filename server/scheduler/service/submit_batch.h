@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/steady_time.h"
+#include "server/ops/operation_view.h"
 #include "server/scheduler/service/operation_handle.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/operation.pb.h"
@@ -20,11 +21,10 @@ class SubmitBatch {
  public:
   virtual ~SubmitBatch() = default;
   // As OperationService::Submit, for an operation that a batch accepts.
-  virtual absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(const std::string& session,
-                                                                  const v1::Operation& operation,
-                                                                  SteadyTime deadline) = 0;
+  virtual absl::StatusOr<std::shared_ptr<OperationHandle>> Submit(
+      const std::string& session, const ops::OperationView& operation, SteadyTime deadline) = 0;
   // As OperationService::Refuse.
-  virtual void Refuse(const std::string& session, const v1::Operation& operation,
+  virtual void Refuse(const std::string& session, const ops::OperationView& operation,
                       const absl::Status& status) = 0;
   // As OperationService::Release.
   virtual absl::Status Release(const std::string& session, const v1::Release& release) = 0;

@@ -48,11 +48,11 @@ void CheckOutput(const stride::ArrayInfo& output) {
 
 void Plan(const stride::v1::Operation& operation, std::vector<ops::Input> inputs, int depth) {
   std::vector<ops::Input> existing;
-  for (const auto& output : ops::CollectOutputs(operation)) {
+  for (const auto* output : ops::OutputsOf(operation)) {
     existing.emplace_back();
-    if (output.output->existing()) {
+    if (output->existing()) {
       stride::v1::Operand like;
-      like.set_handle(output.output->handle());
+      like.set_handle(output->handle());
       existing.back() = InputOf(like);
     }
   }
@@ -91,9 +91,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   stride::v1::Operation operation;
   if (!operation.ParseFromArray(bytes, static_cast<int>(size))) return 0;
   std::vector<ops::Input> inputs;
-  for (const auto& operand : ops::CollectOperands(operation)) {
-    inputs.push_back(InputOf(*operand.operand));
-  }
+  for (const auto* operand : ops::OperandsOf(operation)) inputs.push_back(InputOf(*operand));
   Plan(operation, std::move(inputs), 0);
   return 0;
 }

@@ -141,9 +141,9 @@ TEST(Expression, ErrorsNameUnknownNames) {
 
 TEST(Expression, InputsKeepTheirSlotsByName) {
   v1::Operation operation = ExpressionOf("b - a", {"b", "a"});
-  auto fields = CollectOperands(operation);
-  ASSERT_EQ(fields.size(), 2u);
-  EXPECT_EQ(fields[0].field, "expression.inputs[a]");
+  const OperationView view(operation);
+  ASSERT_EQ(view.operands().size(), 2u);
+  EXPECT_EQ(view.OperandPath(0), "expression.inputs[a]");
   auto plan =
       PlanOperation(operation, {Array(DType::kInt8, {3, 1}), Array(DType::kInt16, {4})}, {});
   ASSERT_TRUE(plan.ok()) << plan.status();

@@ -221,9 +221,9 @@ TEST_F(KernelArguments, StructsHoldArrays) {
   EXPECT_EQ(ReasonOf(Bind()), v1::ERROR_REASON_SIZE_MISMATCH);
   v1::Operation operation;
   *operation.mutable_kernel_launch() = launch_;
-  EXPECT_EQ(CollectOperands(operation)[0].field,
+  EXPECT_EQ(OperationView(operation).OperandPath(0),
             "kernel_launch.arguments[0].aggregate.members[0].array");
-  EXPECT_EQ(CollectOutputs(operation)[0].field,
+  EXPECT_EQ(OperationView(operation).OutputPath(0),
             "kernel_launch.arguments[0].aggregate.members[2].new_array.output");
 }
 
@@ -261,7 +261,7 @@ TEST_F(KernelArguments, TexturesAreReadOnlyHandles) {
   EXPECT_EQ(task_.kernel().arguments(1).array().arena(), 8u);
   v1::Operation operation;
   *operation.mutable_kernel_launch() = launch_;
-  EXPECT_EQ(CollectOperands(operation)[0].field, "kernel_launch.arguments[0].texture.array");
+  EXPECT_EQ(OperationView(operation).OperandPath(0), "kernel_launch.arguments[0].texture.array");
   *kernel_.mutable_parameters(0) = Pointer("float*", DType::kFloat32, false);
   EXPECT_EQ(ReasonOf(Bind()), v1::ERROR_REASON_DATA_TYPE_MISMATCH);
   EXPECT_THAT(std::string(Bind().message()), HasSubstr("cudaTextureObject_t"));
@@ -485,7 +485,7 @@ TEST(PlanKernel, ChecksOptionsAndArrays) {
   auto plan = PlanOperation(operation, {testing::Array(DType::kInt8, {4})}, {Input()});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->zeroed_outputs, ElementsAre(0));
-  EXPECT_EQ(CollectOutputs(operation)[0].field, "kernel_launch.arguments[1].new_array.output");
+  EXPECT_EQ(OperationView(operation).OutputPath(0), "kernel_launch.arguments[1].new_array.output");
 }
 
 }  // namespace

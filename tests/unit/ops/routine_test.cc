@@ -459,7 +459,7 @@ TEST(PlanReduction, SkipsNanForSupportedFunctions) {
   ExpectRefused(reduce, row, v1::ERROR_REASON_INVALID_FIELD, "reduction.skip_nan");
   reduction->clear_function_name();
   reduction->set_function(v1::Reduction::FUNCTION_MIN);
-  EXPECT_EQ(Good(reduce, row).task.label(), "nanmin");
+  EXPECT_EQ(Good(reduce, row).task.label(), "reduce nanmin");
   ExpectRefused(reduce, {Array(DType::kFloat32, {0})}, v1::ERROR_REASON_SHAPE_MISMATCH,
                 "reduction.input");
   EXPECT_EQ(Good(reduce, {Array(DType::kInt16, {9})}).code->reduce().map().results_size(), 1);

@@ -26,7 +26,7 @@ std::string KeyOf(const TenantId& tenant, const v1::Operation& operation,
     for (const ops::Input& array : arrays) out.push_back(array.has_value() ? &*array : nullptr);
     return out;
   };
-  return std::string(PlanKey(tenant, operation, pointers(inputs), pointers(existing)).bytes());
+  return std::string(ops::PlanKey(tenant, operation, pointers(inputs), pointers(existing)).bytes());
 }
 
 std::string Key(const v1::Operation& operation, std::vector<ops::Input> inputs = {kRow, kRow},

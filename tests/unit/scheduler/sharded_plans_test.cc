@@ -21,7 +21,7 @@ class Runner : public PartRunner {
   absl::StatusOr<PlannedPtr> Plan(const v1::Operation& operation,
                                   absl::Span<const ArrayInfo* const> inputs,
                                   absl::Span<const ArrayInfo* const> existing) override {
-    const PlanKey key({"tenant"}, operation, inputs, existing);
+    const ops::PlanKey key({"tenant"}, operation, inputs, existing);
     PlannedPtr kept = cache_.Find(key.bytes());
     if (kept != nullptr) return kept;
     ++num_made;

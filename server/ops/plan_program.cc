@@ -8,7 +8,6 @@
 #include "server/base/error.h"
 #include "server/ops/batching.h"
 #include "server/ops/fusion.h"
-#include "server/ops/plan_bodies.h"
 
 namespace stride::ops {
 namespace {
@@ -23,13 +22,13 @@ absl::StatusOr<ProgramStep> PlanStep(const v1::Operation& operation,
   ProgramStep step;
   step.operation = operation;
   std::vector<Input> inputs, existing;
-  for (const OperandField& field : CollectOperands(operation)) {
-    step.inputs.push_back(HandleOf(*field.operand));
+  for (const v1::Operand* operand : OperandsOf(operation)) {
+    step.inputs.push_back(HandleOf(*operand));
     inputs.push_back(step.inputs.back() == 0 ? Input() : Input(known->at(step.inputs.back())));
   }
-  for (const OutputField& field : CollectOutputs(operation)) {
-    step.outputs.push_back(field.output->handle());
-    step.existing.push_back(field.output->existing());
+  for (const v1::Output* output : OutputsOf(operation)) {
+    step.outputs.push_back(output->handle());
+    step.existing.push_back(output->existing());
     existing.push_back(step.existing.back() ? Input(known->at(step.outputs.back())) : Input());
   }
   if (operation.has_loop() || operation.has_branch()) {
