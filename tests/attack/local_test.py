@@ -51,8 +51,9 @@ class LocalTest(AttackCase):
     def test_invalid_frames(self):
         run = self.run_request()
         bad = [
-            frame(0), frame(OPEN), frame(99), frame(STATUS), frame(RUN, size=(16 << 20) + 1), frame(RUN, size=0xFFFFFFFF),
-            b"\xff" * 64, frame(EXECUTE, run) + frame(RUN, run), frame(EXECUTE, b"\xff" * 100),
+            frame(0), frame(OPEN), frame(99), frame(STATUS), frame(RUN, size=(16 << 20) + 1),
+            frame(RUN, size=0xFFFFFFFF), b"\xff" * 64,
+            frame(EXECUTE, run) + frame(RUN, run), frame(EXECUTE, b"\xff" * 100),
         ]
 
         def work(deadline):

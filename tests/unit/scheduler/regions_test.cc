@@ -218,6 +218,7 @@ TEST_F(RegionsTest, TenantIsLimitedToHalfOfAllRegions) {
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
   EXPECT_EQ(MetadataOf(full, "quota"), "");
   ASSERT_TRUE(engine_->regions().Delete(kA, large->name).ok());
+  large->owner.reset();
   EXPECT_TRUE(BytesComeTo(kMiB));
   EXPECT_TRUE(Create(kMiB + 1, kB).ok());
 }

@@ -79,8 +79,8 @@ TEST_F(LocalCallsTest, OneConnectionServesConsecutiveCalls) {
   EXPECT_EQ(num_asked_, 1);
 }
 
-// Answers the first call with a region, whose memory and pin are both the writing end of a pipe, and
-// expects that the client has both and no more.
+// Answers the first call with a region, whose memory and pin are both the writing end of a pipe,
+// and expects that the client has both and no more.
 void SendRegion(LocalPeer& peer, int num_descriptors) {
   PeerFrame frame;
   if (!peer.Receive(&frame)) return;
