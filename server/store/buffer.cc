@@ -230,9 +230,7 @@ void Buffer::SetKept(uint64_t file) {
   if (std::exchange(kept, file) != file) Changed();
 }
 
-void Buffer::SetLoading(bool now) {
-  loading = now;
-}
+void Buffer::SetLoading(bool now) { loading = now; }
 
 void Buffer::SetIncoming(bool is) {
   if (incoming == is) return;
