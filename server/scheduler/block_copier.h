@@ -18,7 +18,7 @@ class BlockCopier {
  public:
   BlockCopier(Core* core, WorkerSource* workers) : core_(core), workers_(workers) {}
 
-  // Through the host.
+  // Through the host. Not within one device: both directions would wait for its staging memory.
   absl::Status Copy(Lane& from, const store::Allocation& source, Lane& to,
                     const store::Allocation& target, uint64_t size);
   absl::Status CopyBytes(std::string_view bytes, Lane& to, const store::Allocation& target);

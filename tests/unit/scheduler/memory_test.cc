@@ -68,8 +68,12 @@ TEST_F(MemoryTest, WorkerMakesTheArenaOfItsDevice) {
   Lane& lane = LaneOf(0);
   WorkerOf(lane);
   store::Allocation block;
-  EXPECT_EQ(TakeOne(lane, kMiB, &block), Outcome::kLater);
-  EXPECT_EQ(TakeOne(lane, kMiB, &block), Outcome::kLater);  // no second one
+  {
+    GlobalTransaction transaction(*core_);
+    for (int i = 0; i < 2; ++i) {  // the second time it is being made
+      EXPECT_EQ(arenas().Allocate(transaction, lane, kMiB, UINT64_MAX, &block), Outcome::kLater);
+    }
+  }
   ASSERT_TRUE(Eventually([&] { return TakeOne(lane, kMiB, &block) == Outcome::kAllocated; }));
   EXPECT_EQ(lane.mapped.count(block.arena->id), 1u);
 }
