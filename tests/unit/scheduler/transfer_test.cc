@@ -36,7 +36,7 @@ class FakeSink : public ByteSink {
  public:
   FakeSink(Log log, std::string name) : log_(std::move(log)), name_(std::move(name)) {}
   absl::Status Write(std::string_view bytes) override {
-    log_->push_back(absl::StrCat(name_, "write ", bytes));
+    log_->push_back(name_ + "write " + std::string(bytes));
     return write;
   }
   absl::Status Finish() override {
