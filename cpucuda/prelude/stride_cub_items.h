@@ -1,4 +1,5 @@
-// Parts that CUB's primitives share: a thread's items in slots, a sort, and the names of algorithms.
+// Parts that CUB's primitives share: a thread's items in slots, a sort, and the names of
+// algorithms.
 #pragma once
 
 #include "stride_cub_types.h"

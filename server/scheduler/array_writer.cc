@@ -36,7 +36,7 @@ absl::Status ArrayWriter::Open(Lane& lane, const store::Allocation& target, int6
   }
   deadline_ = deadline;
   next_offset_ = target.offset + offset;
-  return region_ != nullptr ? OpenShared() : OpenStaged(target.offset + offset, deadline);
+  return region_ != nullptr ? OpenShared() : OpenStaged(next_offset_);
 }
 
 absl::Status ArrayWriter::OpenShared() {
@@ -80,11 +80,10 @@ absl::Status ArrayWriter::Send(bool wait) {
   }
 }
 
-absl::Status ArrayWriter::OpenStaged(uint64_t offset, SteadyTime deadline) {
-  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena, deadline);
+absl::Status ArrayWriter::OpenStaged(uint64_t offset) {
+  auto worker = scheduler_->BlockingWorker(*lane_, target_.arena, deadline_);
   if (!worker.ok()) return worker.status();
-  deadline_ = deadline;
-  staged_ = std::make_unique<StagedWriter>(*worker, target_.arena->id, offset, deadline);
+  staged_ = std::make_unique<StagedWriter>(*worker, target_.arena->id, offset, deadline_);
   return absl::OkStatus();
 }
 
@@ -95,7 +94,7 @@ absl::Status ArrayWriter::GoOn(absl::Status lost) {
   std::vector<StagedWriter::Piece> pieces;
   while (IsLostWorker(lost) && ++num_tries_ < kMaxTransferTries) {
     for (StagedWriter::Piece& piece : staged_->TakeLost()) pieces.push_back(std::move(piece));
-    lost = OpenStaged(next, deadline_);
+    lost = OpenStaged(next);
     while (lost.ok() && !pieces.empty()) {
       lost = staged_->WriteAgain(pieces.back());
       if (!lost.ok()) break;

@@ -31,7 +31,7 @@ class ArrayWriter : public ByteSink {
   absl::Status Finish() override;
 
  private:
-  absl::Status OpenStaged(uint64_t offset, SteadyTime deadline);
+  absl::Status OpenStaged(uint64_t offset);
   absl::Status GoOn(absl::Status lost);
   absl::Status OpenShared();
   // Sends the pieces in `unsent_`; with `wait`, blocks until all copies have ended.

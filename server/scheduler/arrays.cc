@@ -147,15 +147,13 @@ absl::StatusOr<ArrayPtr> Arrays::EnqueueWrites(
     std::vector<std::unique_ptr<RangeAccess>>* accesses) {
   auto array = receivers_.FindOrMake(transaction, tenant, name, header, info);
   if (!array.ok()) return array;
-  const bool receives = Receivers::IsReceiving(*array);
+  const bool receives = session::IsReceiving(**array);
   std::optional<PartRanges> ranges;
   if ((*array)->shards != nullptr)
     ranges.emplace((*array)->info, *(*array)->shards, range.begin, range.end);
   // All at once, so that two calls never wait for each other.
   for (const ArrayPtr& part : session::PartsOf(*array)) {
-    Bytes own = range;
-    if (ranges)
-      own = {ranges->ranges()[accesses->size()].begin, ranges->ranges()[accesses->size()].end};
+    const Bytes own = ranges ? ranges->ranges()[accesses->size()] : range;
     accesses->emplace_back();
     if (receives) {
       // The parts that this range leaves out have a call on them too, and keep their lease.
@@ -168,11 +166,9 @@ absl::StatusOr<ArrayPtr> Arrays::EnqueueWrites(
                                          kMaxUploadRanges),
                             {{"limit", absl::StrCat(kMaxUploadRanges)}});
       }
-      accesses->back() =
-          std::make_unique<ReceiveAccess>(transaction, core_, scheduler_, part, own.begin, own.end);
+      accesses->back() = std::make_unique<ReceiveAccess>(transaction, core_, scheduler_, part, own);
     } else if (own.begin < own.end || !ranges) {
-      auto access = OverwriteAccess::Enqueue(transaction, core_, scheduler_, tenant, part,
-                                             own.begin, own.end);
+      auto access = OverwriteAccess::Enqueue(transaction, core_, scheduler_, tenant, part, own);
       if (!access.ok()) return access.status();
       accesses->back() = *std::move(access);
     }
@@ -239,22 +235,23 @@ absl::StatusOr<std::unique_ptr<Upload>> Arrays::OpenSharded(
 absl::StatusOr<std::unique_ptr<ByteSource>> Arrays::EnqueueRead(TenantTransaction& transaction,
                                                                 const TenantId& tenant,
                                                                 const ArrayPtr& array,
-                                                                int64_t begin, int64_t end) {
-  auto read = [&](const ArrayPtr& part, int64_t from,
-                  int64_t to) -> absl::StatusOr<std::unique_ptr<ByteSource>> {
-    auto access = ReadAccess::Enqueue(transaction, core_, scheduler_, operations_, tenant, part);
+                                                                const Bytes& range, bool of_body) {
+  auto read = [&](const ArrayPtr& part,
+                  const Bytes& own) -> absl::StatusOr<std::unique_ptr<ByteSource>> {
+    auto access =
+        ReadAccess::Enqueue(transaction, core_, scheduler_, operations_, tenant, part, of_body);
     if (!access.ok()) return access.status();
-    return std::make_unique<BufferSource>(core_, scheduler_, *std::move(access), from, to);
+    return std::make_unique<BufferSource>(core_, scheduler_, *std::move(access), own);
   };
-  if (array->shards == nullptr) return read(array, begin, end);
-  PartRanges ranges(array->info, *array->shards, begin, end);
+  if (array->shards == nullptr) return read(array, range);
+  PartRanges ranges(array->info, *array->shards, range.begin, range.end);
   std::vector<std::unique_ptr<ByteSource>> parts;
   for (const ArrayPtr& part : array->shards->parts) {
     const size_t i = parts.size();
-    const PartRanges::Range& own = ranges.ranges()[i];
+    const Bytes& own = ranges.ranges()[i];
     parts.emplace_back();
     if (own.begin == own.end || (i > 0 && ranges.replicated())) continue;
-    auto source = read(part, own.begin, own.end);
+    auto source = read(part, own);
     if (!source.ok()) {
       DropAfter(transaction, std::move(parts));
       return source.status();
@@ -265,7 +262,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> Arrays::EnqueueRead(TenantTransactio
     TenantTransaction transaction(*core, tenant);
     return array->status();
   };
-  return std::make_unique<ShardSource>(array->info, std::move(ranges), std::move(parts), begin, end,
+  return std::make_unique<ShardSource>(array->info, std::move(ranges), std::move(parts), range,
                                        std::move(status));
 }
 
@@ -300,7 +297,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginDownload(
   absl::StatusOr<std::unique_ptr<ByteSource>> source = nullptr;
   {
     TenantTransaction transaction(*core_, tenant);
-    source = EnqueueRead(transaction, tenant, array, range->begin, range->end);
+    source = EnqueueRead(transaction, tenant, array, *range);
   }
   if (!source.ok()) return source.status();
   auto download = std::make_unique<Download>(size, *std::move(source), std::move(region),
@@ -323,7 +320,7 @@ absl::StatusOr<std::unique_ptr<Download>> Arrays::BeginFetch(const TenantId& ten
   if (!(*array)->status().ok()) return (*array)->status();
   auto size = InlineSize(**array);
   if (!size.ok()) return size.status();
-  auto source = EnqueueRead(transaction, tenant, *array, 0, *size);
+  auto source = EnqueueRead(transaction, tenant, *array, {0, *size});
   if (!source.ok()) return source.status();
   return std::make_unique<Download>(*size, *std::move(source));
 }
@@ -363,31 +360,27 @@ std::optional<v1::InlineArray> Arrays::ReadAtOnce(TenantTransaction& transaction
   return std::nullopt;
 }
 
-absl::StatusOr<v1::InlineArray> Arrays::ReadForBody(const TenantId& tenant, ArrayPtr array) {
-  const int64_t size = array->info->size_bytes();
-  absl::StatusOr<std::shared_ptr<ReadAccess>> access = nullptr;
+absl::StatusOr<v1::InlineArray> Arrays::ReadNow(const TenantId& tenant, const ArrayPtr& array,
+                                                int64_t size, SteadyTime deadline, bool of_body) {
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = nullptr;
   {
     TenantTransaction transaction(*core_, tenant);
-    access = ReadAccess::Enqueue(transaction, core_, scheduler_, operations_, tenant,
-                                 std::move(array), /*of_body=*/true);
+    source = EnqueueRead(transaction, tenant, array, {0, size}, of_body);
   }
-  if (!access.ok()) return access.status();
-  return Download(size,
-                  std::make_unique<BufferSource>(core_, scheduler_, *std::move(access), 0, size))
-      .Read(SteadyTime::InfiniteFuture());
+  if (!source.ok()) return source.status();
+  return Download(size, *std::move(source)).Read(deadline);
+}
+
+absl::StatusOr<v1::InlineArray> Arrays::ReadForBody(const TenantId& tenant, ArrayPtr array) {
+  return ReadNow(tenant, array, array->info->size_bytes(), SteadyTime::InfiniteFuture(),
+                 /*of_body=*/true);
 }
 
 absl::StatusOr<v1::InlineArray> Arrays::ReadInline(const TenantId& tenant, ArrayPtr array,
                                                    SteadyTime deadline) {
   auto size = InlineSize(*array);
   if (!size.ok()) return size.status();
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = nullptr;
-  {
-    TenantTransaction transaction(*core_, tenant);
-    source = EnqueueRead(transaction, tenant, array, 0, *size);
-  }
-  if (!source.ok()) return source.status();
-  auto out = Download(*size, *std::move(source)).Read(deadline);
+  auto out = ReadNow(tenant, array, *size, deadline, /*of_body=*/false);
   if (out.ok()) core_->accounts->AddDownload(tenant, *size);
   return out;
 }

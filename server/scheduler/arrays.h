@@ -81,11 +81,13 @@ class Arrays : public ArrayService, public ArrayReader {
       const session::ArrayPtr& array, const Bytes& range,
       std::vector<std::unique_ptr<RangeAccess>> accesses, SteadyTime deadline,
       std::shared_ptr<Region> region);
-  // Reads bytes [begin, end) after all operations that were accepted before.
+  // Reads a range after all operations that were accepted before. `of_body`: as ReadAccess has it.
   absl::StatusOr<std::unique_ptr<ByteSource>> EnqueueRead(TenantTransaction& transaction,
                                                           const TenantId& tenant,
                                                           const session::ArrayPtr& array,
-                                                          int64_t begin, int64_t end);
+                                                          const Bytes& range, bool of_body = false);
+  absl::StatusOr<v1::InlineArray> ReadNow(const TenantId& tenant, const session::ArrayPtr& array,
+                                          int64_t size, SteadyTime deadline, bool of_body);
 
   Core* const core_;
   Scheduler* const scheduler_;

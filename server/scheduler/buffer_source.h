@@ -5,6 +5,7 @@
 #include <string>
 
 #include "server/base/steady_time.h"
+#include "server/scheduler/array_spec.h"
 #include "server/scheduler/host_access.h"
 #include "server/scheduler/region_copies.h"
 #include "server/scheduler/service/download.h"
@@ -12,19 +13,18 @@
 
 namespace stride::scheduler {
 
-// Bytes [begin, end) of an array that has one buffer: from host memory or a file, or from device
+// A range of an array that has one buffer: from host memory or a file, or from device
 // memory through staging or straight into a region. Continues with the next worker after a worker's
 // death. The caller has no transaction.
 class BufferSource : public ByteSource {
  public:
-  BufferSource(Core* core, Scheduler* scheduler, std::shared_ptr<ReadAccess> access, int64_t begin,
-               int64_t end)
+  BufferSource(Core* core, Scheduler* scheduler, std::shared_ptr<ReadAccess> access, Bytes range)
       : core_(core),
         scheduler_(scheduler),
         access_(std::move(access)),
-        begin_(begin),
-        end_(end),
-        position_(begin) {}
+        begin_(range.begin),
+        end_(range.end),
+        position_(range.begin) {}
   ~BufferSource() override;
 
   // --- ByteSource ---

@@ -89,9 +89,7 @@ void DescribeShards(const Core& core, const session::Array& array, v1::Array* ou
     sharding->add_devices(name);
     if (out->state() == v1::Array::STATE_READY) out->add_devices(name);
   }
-  const bool receives = std::any_of(shards.parts.begin(), shards.parts.end(),
-                                    [](const auto& part) { return part->receiving != nullptr; });
-  if (receives) AddReceived(array, out);
+  if (session::IsReceiving(array)) AddReceived(array, out);
 }
 
 }  // namespace

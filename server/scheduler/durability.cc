@@ -483,8 +483,9 @@ absl::Status Durability::CopyToFile(Writing* writing) {
   SteadyTime deadline = Now() + kReadPatience;
   // Dropped before the file is synchronized, so that a change waits only for the copy.
   auto download = std::make_unique<Download>(
-      writing->row.size, std::make_unique<BufferSource>(
-                             core_, scheduler_, std::move(writing->access), 0, writing->row.size));
+      writing->row.size,
+      std::make_unique<BufferSource>(core_, scheduler_, std::move(writing->access),
+                                     Bytes{0, writing->row.size}));
   if (absl::Status status = download->Await(deadline); !status.ok()) return status;
   auto file = store_->Write(writing->row.id);
   if (!file.ok()) return file.status();

@@ -173,7 +173,7 @@ absl::StatusOr<PinnedMemory> Exports::Map(const TenantId& tenant,
     TenantTransaction transaction(*core_, tenant);
     status = access.Enqueue(transaction);
   }
-  if (status.ok()) status = access.Await(deadline, kInUse, *array);
+  if (status.ok()) status = access.Await(deadline, kInUse, array.get());
   if (status.ok()) {
     block = lent_blocks_.PutAlone(array->buffer, device, deadline);
     status = block.status();

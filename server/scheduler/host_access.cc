@@ -37,12 +37,12 @@ absl::Status HostAccess::Enqueue(TenantTransaction& transaction) {
 }
 
 absl::Status HostAccess::Await(SteadyTime deadline, std::string_view late,
-                               const session::Array& array) {
+                               const session::Array* array) {
   if (!stride::Await(*granted_, deadline))
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE, late);
   TenantTransaction transaction(*core_, task_->tenant);
   if (task_->state == TaskState::kDone && !task_->result.ok()) return task_->result;
-  return array.status();
+  return array != nullptr ? array->status() : absl::OkStatus();
 }
 
 void HostAccess::End(TenantTransaction& transaction) {

@@ -27,8 +27,8 @@ class HostAccess {
   // Enqueues the access after all earlier ones and before all later ones.
   absl::Status Enqueue(TenantTransaction& transaction);
   // Blocks until the access is granted or has ended without a grant, or `deadline`: then the error
-  // has the text `late`. Returns the error of the access, or of the array.
-  absl::Status Await(SteadyTime deadline, std::string_view late, const session::Array& array);
+  // has the text `late`. Returns the error of the access, or of the array if one is given.
+  absl::Status Await(SteadyTime deadline, std::string_view late, const session::Array* array);
   // Later accesses may begin. The buffer keeps its content if the access was never granted.
   void End(TenantTransaction& transaction);
 
@@ -55,7 +55,7 @@ class ReadAccess {
 
   // Blocks until the array is ready or has failed, or `deadline`. The caller has no transaction.
   absl::Status Await(SteadyTime deadline) {
-    return access_.Await(deadline, "the deadline passed before the array was ready", *array_);
+    return access_.Await(deadline, "the deadline passed before the array was ready", array_.get());
   }
 
   const session::Array& array() const { return *array_; }

@@ -29,26 +29,19 @@ std::shared_ptr<Task> MakeTask(const session::Array& array) {
                   {.buffer = array.buffer, .write = true, .fresh = true});
 }
 
+std::shared_ptr<Task> TaskOf(const session::Receiving& receiving) {
+  return std::static_pointer_cast<Task>(receiving.access);
+}
+
 }  // namespace
-
-bool Receivers::IsReceiving(const ArrayPtr& array) {
-  const auto parts = session::PartsOf(array);
-  return std::any_of(parts.begin(), parts.end(),
-                     [](const ArrayPtr& part) { return part->receiving != nullptr; });
-}
-
-void Receivers::EndUpload(TenantTransaction& transaction, const session::Receiving& receiving,
-                          absl::Status status) {
-  if (receiving.access == nullptr) return;
-  scheduler_->Finish(transaction, std::static_pointer_cast<Task>(receiving.access),
-                     std::move(status));
-}
 
 void Receivers::EndParts(TenantTransaction& transaction, absl::Span<const ArrayPtr> parts,
                          const absl::Status& status) {
   for (const ArrayPtr& part : parts) {
     auto receiving = std::exchange(part->receiving, nullptr);
-    if (receiving != nullptr) EndUpload(transaction, *receiving, status);
+    // A part that was refused has no task.
+    if (receiving != nullptr && receiving->access != nullptr)
+      scheduler_->Finish(transaction, TaskOf(*receiving), status);
   }
 }
 
@@ -104,7 +97,7 @@ absl::Status Receivers::CheckExisting(const ArrayPtr& array, const session::Arra
                                       const v1::PutArrayRequest::Header& header,
                                       const ArrayInfo& info) const {
   const absl::Status& status = array->status();
-  if (!IsReceiving(array) && !header.overwrite()) {
+  if (!session::IsReceiving(*array) && !header.overwrite()) {
     return MakeError(
         absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
         absl::StrCat("the array exists already",
@@ -237,14 +230,15 @@ void Receivers::EndLeases(GlobalTransaction& transaction, std::vector<Incoming>&
     if (array == nullptr) {
       // No call can continue the upload, and tasks may wait for its bytes. No effect if the upload
       // was complete.
-      EndUpload(transaction, *incoming.receiving,
-                NotReady("the array was released before its upload was complete"));
+      scheduler_->Finish(transaction, TaskOf(*incoming.receiving),
+                         NotReady("the array was released before its upload was complete"));
     } else if (array->receiving != nullptr) {
       if (array->receiving->num_calls > 0 || array->receiving->lease_end > now) continue;
       array->receiving = nullptr;
-      EndUpload(transaction, *incoming.receiving,
-                NotReady("the upload was left incomplete and its lease has ended; delete the "
-                         "array, then upload it again"));
+      scheduler_->Finish(
+          transaction, TaskOf(*incoming.receiving),
+          NotReady("the upload was left incomplete and its lease has ended; delete the "
+                   "array, then upload it again"));
       array->buffer->KeepOnly(-1);  // the partial bytes
       core_->recorder->Changed(transaction, array);
     }

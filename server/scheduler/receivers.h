@@ -30,7 +30,6 @@ class Receivers {
   absl::StatusOr<std::shared_ptr<session::Array>> FindOrMake(
       TenantTransaction& transaction, const TenantId& tenant, const session::ArrayName& name,
       const v1::PutArrayRequest::Header& header, const ArrayInfo& info);
-  static bool IsReceiving(const session::ArrayPtr& array);
   // Ends the upload of a deleted array.
   void Cancel(TenantTransaction& transaction, const session::ArrayPtr& array);
   // Restores an upload that an earlier daemon had begun.
@@ -74,8 +73,6 @@ class Receivers {
   // Ends the uploads of the array's parts with an error.
   void EndParts(TenantTransaction& transaction, absl::Span<const session::ArrayPtr> parts,
                 const absl::Status& status);
-  void EndUpload(TenantTransaction& transaction, const session::Receiving& receiving,
-                 absl::Status status);
 
   Core* const core_;
   Scheduler* const scheduler_;

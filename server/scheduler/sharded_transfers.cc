@@ -62,7 +62,7 @@ absl::Status ShardSink::Finish() {
 }
 
 absl::Status ShardSource::Await(SteadyTime deadline) {
-  position_ = begin_;
+  position_ = range_.begin;
   for (const auto& part : parts_) {
     if (part == nullptr) continue;
     if (absl::Status status = part->Await(deadline); !status.ok()) return status;
@@ -72,7 +72,7 @@ absl::Status ShardSource::Await(SteadyTime deadline) {
 
 absl::StatusOr<ByteSource::Chunk> ShardSource::Next(int64_t max_bytes) {
   if (!ranges_.has_short_runs()) return NextOfRun(max_bytes);
-  const int64_t size = std::min({max_bytes, kGatheredBytes, end_ - position_});
+  const int64_t size = std::min({max_bytes, kGatheredBytes, range_.end - position_});
   auto bytes = std::make_shared<std::string>();
   bytes->reserve(size);
   while (static_cast<int64_t>(bytes->size()) < size) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "server/base/steady_time.h"
 #include "server/ops/sharding.h"
+#include "server/scheduler/array_spec.h"
 #include "server/scheduler/service/download.h"
 #include "server/scheduler/service/upload.h"
 #include "server/session/array.h"
@@ -22,10 +23,8 @@ class PartRanges {
  public:
   PartRanges(const ArrayInfo& whole, const session::Shards& shards, int64_t begin, int64_t end);
 
-  struct Range {
-    int64_t begin = 0, end = 0;  // within the part
-  };
-  const std::vector<Range>& ranges() const { return ranges_; }
+  // By part, in bytes of the part.
+  const std::vector<Bytes>& ranges() const { return ranges_; }
   bool replicated() const { return !runs_.has_value(); }
   // The part that has the byte at `position`, and the number of bytes from there that are
   // contiguous in the part.
@@ -35,7 +34,7 @@ class PartRanges {
 
  private:
   std::optional<ops::ByteRuns> runs_;  // empty: replicated
-  std::vector<Range> ranges_;          // by part; all the same if replicated
+  std::vector<Bytes> ranges_;          // by part; all the same if replicated
   int64_t end_;
 };
 
@@ -62,14 +61,13 @@ class ShardSource : public ByteSource {
   // `parts[i]`: reads the range of part i; null if the range has none of its bytes. `status`
   // returns the error of the whole array.
   ShardSource(SharedInfo whole, PartRanges ranges, std::vector<std::unique_ptr<ByteSource>> parts,
-              int64_t begin, int64_t end, std::function<absl::Status()> status)
+              Bytes range, std::function<absl::Status()> status)
       : whole_(std::move(whole)),
         ranges_(std::move(ranges)),
         parts_(std::move(parts)),
-        begin_(begin),
-        end_(end),
+        range_(range),
         status_(std::move(status)),
-        position_(begin) {}
+        position_(range.begin) {}
 
   const ArrayInfo& info() const override { return whole_; }
   absl::Status Await(SteadyTime deadline) override;
@@ -81,7 +79,7 @@ class ShardSource : public ByteSource {
   const SharedInfo whole_;
   const PartRanges ranges_;
   const std::vector<std::unique_ptr<ByteSource>> parts_;
-  const int64_t begin_, end_;
+  const Bytes range_;
   const std::function<absl::Status()> status_;
   int64_t position_;
 };

@@ -27,8 +27,8 @@ absl::StatusOr<v1::Array> RangeAccess::Complete() {
 }
 
 ReceiveAccess::ReceiveAccess(TenantTransaction& transaction, Core* core, Scheduler* scheduler,
-                             std::shared_ptr<session::Array> array, int64_t begin, int64_t end)
-    : RangeAccess(core, scheduler, std::move(array), begin, end), receiving_(array_->receiving) {
+                             session::ArrayPtr array, Bytes range)
+    : RangeAccess(core, scheduler, std::move(array), range), receiving_(array_->receiving) {
   ++receiving_->num_calls;
   receiving_->lease_end = SteadyTime::InfiniteFuture();
 }
@@ -72,9 +72,9 @@ absl::StatusOr<RangeAccess::Target> ReceiveAccess::Allocate(Lane* lane) {
 }
 
 void ReceiveAccess::Completed(TenantTransaction& transaction) {
-  receiving_->AddRange(begin_, end_);
+  receiving_->AddRange(range_.begin, range_.end);
   core_->recorder->Changed(transaction, array_);
-  scheduler_->account(receiving_->device).upload_bytes += end_ - begin_;
+  scheduler_->account(receiving_->device).upload_bytes += range_.end - range_.begin;
   if (!receiving_->ranges.Covers(array_->info->size_bytes())) return;
   array_->receiving.reset();
   array_->buffer->SetIncoming(false);
@@ -86,7 +86,7 @@ void ReceiveAccess::Completed(TenantTransaction& transaction) {
 void ReceiveAccess::Keep(int64_t size) {
   TenantTransaction transaction(*core_, array_->buffer->tenant);
   if (array_->receiving == nullptr) return;
-  receiving_->AddRange(begin_, begin_ + size);
+  receiving_->AddRange(range_.begin, range_.begin + size);
   core_->recorder->Changed(transaction, array_);
 }
 
@@ -99,22 +99,23 @@ ReceiveAccess::~ReceiveAccess() {
 
 absl::StatusOr<std::unique_ptr<OverwriteAccess>> OverwriteAccess::Enqueue(
     TenantTransaction& transaction, Core* core, Scheduler* scheduler, const TenantId& tenant,
-    std::shared_ptr<session::Array> array, int64_t begin, int64_t end) {
+    session::ArrayPtr array, Bytes range) {
   if (!array->info->IsContiguous()) {
     return InvalidField(
         v1::ERROR_REASON_WRONG_STATE, "array_id",
         "a view with gaps cannot be overwritten from the wire; copy into it instead");
   }
   auto task = HostTask(tenant, "overwrite", {.buffer = array->buffer, .read = true, .write = true});
-  auto access = std::make_unique<OverwriteAccess>(core, scheduler, std::move(task),
-                                                  std::move(array), begin, end);
+  auto access =
+      std::make_unique<OverwriteAccess>(core, scheduler, std::move(task), std::move(array), range);
   absl::Status status = access->access_.Enqueue(transaction);
   if (!status.ok()) return status;
   return access;
 }
 
 absl::Status OverwriteAccess::Await(SteadyTime deadline) {
-  return access_.Await(deadline, kInUse, *array_);
+  // A write that a later operation lost does not concern this one.
+  return access_.Await(deadline, kInUse, nullptr);
 }
 
 absl::StatusOr<RangeAccess::Target> OverwriteAccess::Open() {
@@ -147,10 +148,10 @@ absl::StatusOr<std::unique_ptr<Upload>> OpenUpload(Core* core, Scheduler* schedu
   auto target = access->Open();
   if (!target.ok()) return target.status();
   auto writer = std::make_unique<ArrayWriter>(core, scheduler);
-  const int64_t size = access->end() - access->begin();
+  const int64_t size = access->range().end - access->range().begin;
   absl::Status status =
-      writer->Open(*target->lane, target->block, access->array().info->offset + access->begin(),
-                   deadline, region);
+      writer->Open(*target->lane, target->block,
+                   access->array().info->offset + access->range().begin, deadline, region);
   auto upload =
       std::make_unique<Upload>(size, std::move(access), std::move(writer), std::move(region));
   if (!status.ok()) return status;

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/steady_time.h"
+#include "server/scheduler/array_spec.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/host_access.h"
 #include "server/scheduler/scheduler.h"
@@ -12,7 +13,7 @@
 
 namespace stride::scheduler {
 
-// Write access to bytes [begin, end) of an array that has one buffer. The caller has no transaction
+// Write access to a range of an array that has one buffer. The caller has no transaction
 // except to make it. One thread at a time.
 class RangeAccess : public WriteAccess {
  public:
@@ -30,13 +31,11 @@ class RangeAccess : public WriteAccess {
   absl::StatusOr<v1::Array> Complete() override;
 
   const session::Array& array() const { return *array_; }
-  int64_t begin() const { return begin_; }
-  int64_t end() const { return end_; }
+  const Bytes& range() const { return range_; }
 
  protected:
-  RangeAccess(Core* core, Scheduler* scheduler, std::shared_ptr<session::Array> array,
-              int64_t begin, int64_t end)
-      : core_(core), scheduler_(scheduler), array_(std::move(array)), begin_(begin), end_(end) {}
+  RangeAccess(Core* core, Scheduler* scheduler, session::ArrayPtr array, Bytes range)
+      : core_(core), scheduler_(scheduler), array_(std::move(array)), range_(range) {}
   // All bytes are in the array.
   virtual void Completed(TenantTransaction& transaction) {}
   void Hold();
@@ -44,8 +43,8 @@ class RangeAccess : public WriteAccess {
 
   Core* const core_;
   Scheduler* const scheduler_;
-  const std::shared_ptr<session::Array> array_;
-  const int64_t begin_, end_;
+  const session::ArrayPtr array_;
+  const Bytes range_;
   bool holding_ = false;
 };
 
@@ -54,7 +53,7 @@ class ReceiveAccess : public RangeAccess {
  public:
   // The array receives an upload.
   ReceiveAccess(TenantTransaction& transaction, Core* core, Scheduler* scheduler,
-                std::shared_ptr<session::Array> array, int64_t begin, int64_t end);
+                session::ArrayPtr array, Bytes range);
   ~ReceiveAccess() override;
   // Allocates the array's memory if no other range has done so.
   absl::StatusOr<Target> Open() override;
@@ -71,12 +70,14 @@ class ReceiveAccess : public RangeAccess {
 class OverwriteAccess : public RangeAccess {
  public:
   // Enqueues the access after all earlier accesses. WRONG_STATE for a view with gaps.
-  static absl::StatusOr<std::unique_ptr<OverwriteAccess>> Enqueue(
-      TenantTransaction& transaction, Core* core, Scheduler* scheduler, const TenantId& tenant,
-      std::shared_ptr<session::Array> array, int64_t begin, int64_t end);
+  static absl::StatusOr<std::unique_ptr<OverwriteAccess>> Enqueue(TenantTransaction& transaction,
+                                                                  Core* core, Scheduler* scheduler,
+                                                                  const TenantId& tenant,
+                                                                  session::ArrayPtr array,
+                                                                  Bytes range);
   OverwriteAccess(Core* core, Scheduler* scheduler, std::shared_ptr<Task> task,
-                  session::ArrayPtr array, int64_t begin, int64_t end)
-      : RangeAccess(core, scheduler, std::move(array), begin, end),
+                  session::ArrayPtr array, Bytes range)
+      : RangeAccess(core, scheduler, std::move(array), range),
         access_(core, scheduler, std::move(task)) {}
   ~OverwriteAccess() override;
   absl::Status Await(SteadyTime deadline) override;

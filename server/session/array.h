@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -101,6 +102,14 @@ struct Array {
 inline absl::Span<const ArrayPtr> PartsOf(const ArrayPtr& array) {
   if (array->shards != nullptr) return array->shards->parts;
   return {&array, 1};
+}
+
+// Whether an upload of the array, or of one of its parts, is incomplete.
+inline bool IsReceiving(const Array& array) {
+  if (array.shards == nullptr) return array.receiving != nullptr;
+  const ArrayList& parts = array.shards->parts;
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const ArrayPtr& part) { return part->receiving != nullptr; });
 }
 
 }  // namespace stride::session

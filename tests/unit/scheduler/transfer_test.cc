@@ -36,7 +36,7 @@ class FakeSink : public ByteSink {
  public:
   FakeSink(Log log, std::string name) : log_(std::move(log)), name_(std::move(name)) {}
   absl::Status Write(std::string_view bytes) override {
-    log_->push_back(absl::StrCat(name_, "write ", bytes));
+    log_->push_back(name_ + "write " + std::string(bytes));
     return write;
   }
   absl::Status Finish() override {
@@ -336,8 +336,8 @@ TEST(DownloadTest, RegionIsNeverWrittenBeyondItsEnd) {
 std::unique_ptr<ShardSource> Columns(std::vector<std::unique_ptr<ByteSource>> parts,
                                      absl::Status status = {}) {
   return std::make_unique<ShardSource>(Contiguous(DType::kUInt8, {2, 4}),
-                                       Ranges(/*axis=*/1, false, 0, 8), std::move(parts), 0, 8,
-                                       [status] { return status; });
+                                       Ranges(/*axis=*/1, false, 0, 8), std::move(parts),
+                                       Bytes{0, 8}, [status] { return status; });
 }
 
 std::vector<std::unique_ptr<ByteSource>> Halves(std::vector<absl::Status> waits = {}) {
@@ -374,8 +374,8 @@ TEST(ShardSourceTest, LongRunsAreNotCopied) {
   const SharedInfo whole = Contiguous(DType::kUInt8, {256 << 10});
   std::vector<std::unique_ptr<ByteSource>> parts;
   for (int i = 0; i < 2; ++i) parts.push_back(std::make_unique<FakeSource>(half));
-  ShardSource source(whole, PartRanges(whole, shards, 0, 256 << 10), std::move(parts), 0, 256 << 10,
-                     [] { return absl::OkStatus(); });
+  ShardSource source(whole, PartRanges(whole, shards, 0, 256 << 10), std::move(parts),
+                     Bytes{0, 256 << 10}, [] { return absl::OkStatus(); });
   ASSERT_TRUE(source.Await(kEver).ok());
   EXPECT_EQ(source.Next(100)->bytes.size(), 3) << "as the part's source returns them";
 }
