@@ -10,7 +10,6 @@
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/scheduler/operations.h"
-#include "server/scheduler/resolved.h"
 
 namespace stride::scheduler {
 

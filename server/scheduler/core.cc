@@ -1,7 +1,5 @@
 #include "server/scheduler/core.h"
 
-#include "server/scheduler/recorder.h"
-
 namespace stride::scheduler {
 
 Core::Core(EngineOptions options, broker::Broker* broker)
@@ -9,9 +7,6 @@ Core::Core(EngineOptions options, broker::Broker* broker)
       broker(broker),
       memory_description(DescribePlace("spill:memory", this->options.spill_memory_bytes, true)),
       disk_description(DescribePlace("spill:disk", this->options.spill_disk_bytes, false)),
-      spaces(DeviceIds(*broker), memory_description.id(), disk_description.id()),
-      recorder(std::make_unique<Recorder>(this)) {}
-
-Core::~Core() = default;
+      spaces(DeviceIds(*broker), memory_description.id(), disk_description.id()) {}
 
 }  // namespace stride::scheduler

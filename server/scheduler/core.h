@@ -42,6 +42,7 @@ inline std::vector<std::string> DeviceIds(const broker::Broker& broker) {
 
 class Durability;
 class Recorder;
+class DurableSink;
 
 inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool host_memory) {
   wire::DeviceDescription place;
@@ -57,7 +58,6 @@ inline wire::DeviceDescription DescribePlace(const char* id, int64_t bytes, bool
 // its own (docs/architecture.md, "Transactions").
 struct Core {
   Core(EngineOptions options, broker::Broker* broker);
-  ~Core();
 
   const EngineOptions options;
   broker::Broker* const broker;
@@ -80,8 +80,9 @@ struct Core {
   session::Catalogue catalogue{accounts};
   bool draining = false;
   bool ending = false;  // waits for workers, memory and pieces are over: Scheduler::BeginEnd
-  const std::unique_ptr<Recorder> recorder;
-  Durability* durability = nullptr;  // null: nothing is kept on disk
+  Recorder* recorder = nullptr;         // its constructor sets it
+  Durability* durability = nullptr;     // null: nothing is kept on disk
+  DurableSink* durable_sink = nullptr;  // the same, for tasks and definitions
 
   // Does a transaction's work list. The scheduler sets it.
   std::function<void(TenantTransaction&)> settle;

@@ -9,10 +9,10 @@
 #include "server/base/error.h"
 #include "server/base/surroundings.h"
 #include "server/recovery/records.pb.h"
-#include "server/scheduler/state_codec.h"
 #include "server/scheduler/buffer_source.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/record_convert.h"
+#include "server/scheduler/state_codec.h"
 
 namespace stride::scheduler {
 namespace {

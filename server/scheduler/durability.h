@@ -16,6 +16,7 @@
 #include "server/base/steady_time.h"
 #include "server/durable/store.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/durable_sink.h"
 #include "server/scheduler/scheduler.h"
 #include "server/session/catalogue.h"
 
@@ -42,7 +43,7 @@ namespace stride::scheduler {
 // new version also records the jobs that changed the array, or had read it before.
 //
 // Thread-safe where a function takes no transaction.
-class Durability : public session::Catalogue::Observer {
+class Durability : public session::Catalogue::Observer, public DurableSink {
  public:
   // All arguments must outlive it.
   Durability(Core* core, Scheduler* scheduler, durable::DurableStore* store);
@@ -71,12 +72,10 @@ class Durability : public session::Catalogue::Observer {
   // Notes a change of the array other than of its content.
   void Changed(TenantTransaction& transaction, const session::Array& array);
 
-  // A task is about to enter its buffers' order. The journal then counts the buffers that it may
-  // change as not saved, since a successor does not see the task end.
-  void Enqueued(TenantTransaction& transaction, const Task& task);
-  // A task has ended; it still has its uses. `begun`: it may have changed the buffers that it
-  // writes.
-  void Ended(TenantTransaction& transaction, const Task& task, bool begun);
+  // The journal counts the buffers that the task may change as not saved, since a successor does
+  // not see the task end.
+  void Enqueued(TenantTransaction& transaction, const Task& task) override;
+  void Ended(TenantTransaction& transaction, const Task& task, bool begun) override;
 
   // --- jobs; `session`, the job's own, identifies it ---
   // `row`: of a job that is accepted again after a reboot; 0: none. `record`: from job_codec.h.
@@ -100,18 +99,13 @@ class Durability : public session::Catalogue::Observer {
                             const recovery::DurableJobRecord& record);
 
   // --- functions and programs ---
-  // Returns the id of its row, and the number to wait for in `number`. 0: it is not kept.
   uint64_t Defined(TenantTransaction& transaction, durable::DefinitionRow::Kind kind,
-                   const google::protobuf::MessageLite& record, uint64_t* number);
-  // The number to wait for; 0: none.
-  uint64_t Undefined(TenantTransaction& transaction, uint64_t row);
-  // Notes a function or program that a journal had.
-  void RestoredDefinition(GlobalTransaction& transaction, uint64_t row) {
+                   const google::protobuf::MessageLite& record, uint64_t* number) override;
+  uint64_t Undefined(TenantTransaction& transaction, uint64_t row) override;
+  void RestoredDefinition(GlobalTransaction& transaction, uint64_t row) override {
     definition_rows_.insert(row);
   }
-  // Blocks until the change of this number is on disk, for a bounded time. The caller has no
-  // transaction.
-  void Await(uint64_t number) const;
+  void Await(uint64_t number) const override;
   // The number of the latest change.
   uint64_t last() const { return store_->last(); }
   // Blocks until everything is on disk, or `deadline`. The caller has no transaction.

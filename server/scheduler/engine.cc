@@ -49,13 +49,14 @@ class EngineImpl : public Engine {
       core_.executor.Run([this, tenant] { jobs_.MakeRoom(tenant); });
     });
     operations_.SetReader(&arrays_);
-    core_.catalogue.add_observer(core_.recorder.get());
+    core_.catalogue.add_observer(&recorder_);
     core_.catalogue.add_observer(&programs_);
     core_.catalogue.add_observer(&regions_);
     if (store != nullptr) durability_ = std::make_unique<Durability>(&core_, &scheduler_, store);
     if (durability_ != nullptr) {
       core_.catalogue.add_observer(durability_.get());
       core_.durability = durability_.get();
+      core_.durable_sink = durability_.get();
     }
     Recovery(
         {&core_, &scheduler_, &operations_, &arrays_, &modules_, &functions_, &programs_, &jobs_})
@@ -77,6 +78,7 @@ class EngineImpl : public Engine {
     core_.Stop();
     // In no transaction: buffers that go now are no news for a successor, which still has them.
     core_.durability = nullptr;
+    core_.durable_sink = nullptr;
     scheduler_.DropUnfinished();
   }
 
@@ -111,6 +113,7 @@ class EngineImpl : public Engine {
   }
 
   Core core_;
+  Recorder recorder_{&core_};
   Scheduler scheduler_;
   Sessions sessions_;
   Operations operations_;

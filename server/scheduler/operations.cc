@@ -15,8 +15,8 @@
 #include "server/ops/plan.h"
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/infos.h"
+#include "server/scheduler/module_code.h"
 #include "server/scheduler/recorder.h"
-#include "server/scheduler/resolved.h"
 #include "server/session/resource_name.h"
 
 namespace stride::scheduler {
@@ -29,18 +29,6 @@ namespace {
 constexpr int kMaxPriority = 10;
 
 }  // namespace
-
-absl::StatusOr<wire::Code> CodeOfModule(wire::Source source, const v1::KernelLaunch& launch) {
-  wire::Code code;
-  *code.mutable_source() = std::move(source);
-  auto* entries = code.mutable_source()->mutable_entries();
-  bool listed = std::find(entries->begin(), entries->end(), launch.entry()) != entries->end();
-  bool is_template = launch.entry().find('<') != std::string::npos;
-  if (!listed && (!entries->empty() || is_template)) *entries->Add() = launch.entry();
-  absl::Status known = ops::CheckGlobalNames(launch, code.source().globals());
-  if (!known.ok()) return known;
-  return code;
-}
 
 namespace {
 

@@ -20,6 +20,7 @@
 #include "server/scheduler/functions.h"
 #include "server/scheduler/plan_cache.h"
 #include "server/scheduler/programs.h"
+#include "server/scheduler/resolved_operation.h"
 #include "server/scheduler/scheduler.h"
 #include "server/scheduler/service/operation_service.h"
 #include "server/session/array.h"
@@ -30,10 +31,6 @@ namespace stride::scheduler {
 
 // Whether a priority is one; the error names the field.
 absl::Status CheckPriority(int priority, const std::string& field);
-
-// The code of a module for this launch: as it was compiled, so that it is found ready; only an
-// entry that it does not name has to be compiled anew.
-absl::StatusOr<wire::Code> CodeOfModule(wire::Source source, const v1::KernelLaunch& launch);
 
 // Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs,
 // enqueues. Thread-safe.
@@ -57,11 +54,7 @@ class Operations : public OperationService {
     // The operation has ended when all of these have, not the task alone.
     bool waits_for_helpers = false;
   };
-  struct Extras {
-    std::function<void(TaskState)> observer;  // hears of the task's states
-    std::shared_ptr<Task> after;              // nothing runs before this ended
-    std::optional<int> priority;              // of an operation that has none
-  };
+  using Extras = OperationExtras;
   // As Submit, for callers in the engine.
   absl::StatusOr<Accepted> Accept(const TenantId& tenant, const std::string& session,
                                   const ops::OperationView& operation, SteadyTime deadline,
@@ -120,7 +113,7 @@ class Operations : public OperationService {
       const std::shared_ptr<session::Array>& array);
 
  private:
-  struct Resolved;
+  using Resolved = ResolvedOperation;
   Resolved ResolvedFor(Extras extras, TaskList* launched) const;
   absl::StatusOr<Accepted> SubmitProgram(const TenantId& tenant, const std::string& session,
                                          const ops::OperationView& operation, SteadyTime deadline,

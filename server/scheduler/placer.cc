@@ -11,6 +11,13 @@
 namespace stride::scheduler {
 namespace {
 
+// The key under which run times of equal code are averaged.
+const std::string& CodeKeyOf(const Task& task) {
+  if (task.replay != nullptr) return task.replay->code_key;
+  // Block loops run every expression, each at its own rate, so the label identifies it.
+  return task.module != nullptr && task.block_loops == nullptr ? task.module->key : task.label;
+}
+
 // To bring a buffer to a device, from the place that is nearest.
 double MoveSeconds(const broker::Broker& broker, const store::Buffer& buffer, int to, double rate) {
   const auto& devices = broker.devices();

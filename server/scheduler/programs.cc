@@ -11,7 +11,7 @@
 #include "server/scheduler/answer.h"
 #include "server/scheduler/describe.h"
 #include "server/scheduler/functions.h"
-#include "server/scheduler/operations.h"
+#include "server/scheduler/module_code.h"
 #include "server/scheduler/recorder.h"
 #include "server/session/control_cost.h"
 

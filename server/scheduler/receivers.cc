@@ -10,7 +10,7 @@
 #include "server/scheduler/array_spec.h"
 #include "server/scheduler/host_access.h"
 #include "server/scheduler/recorder.h"
-#include "server/scheduler/sharded.h"
+#include "server/scheduler/shard_layout.h"
 
 namespace stride::scheduler {
 

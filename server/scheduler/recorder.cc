@@ -41,6 +41,7 @@ struct Recorder::Scratch {
 };
 
 Recorder::Recorder(Core* core) : core_(core) {
+  core->recorder = this;
   for (Part& part : parts_.Unguarded()) {
     part.dead_replays = std::make_shared<DeadRecords>();
     part.scratch = std::make_unique<Scratch>();

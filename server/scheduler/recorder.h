@@ -46,6 +46,7 @@ class DeadRecords;
 // transaction.
 class Recorder : public session::Catalogue::Observer {
  public:
+  // Becomes the core's recorder.
   explicit Recorder(Core* core);
   ~Recorder() override;
 

@@ -10,17 +10,11 @@
 #include "server/base/system_error.h"
 #include "server/ops/bind.h"
 #include "server/ops/reduce_by_blocks.h"
-#include "server/scheduler/hazards.h"
-#include "server/scheduler/scheduler.h"
-#include "server/scheduler/task.h"
 
 namespace stride::scheduler {
 namespace {
 
 constexpr size_t kMaxNames = 50;  // kernels named in one error
-// Graphs that one worker holds. It is more than a worker's queue has tasks, so no graph of a packet
-// that is not sent yet is unloaded.
-constexpr size_t kMaxGraphs = 1000;
 
 // The error of a step, with the step's index and label in its text.
 absl::Status OfStep(const absl::Status& status, const wire::Task& step, size_t index) {
@@ -135,48 +129,6 @@ absl::StatusOr<Replay::Ready> MakeReady(
   ready.modules = std::move(modules);
   if (ready.elements_by_blocks > 0) ready.modules.push_back(tier.loops);
   return ready;
-}
-
-const std::string& CodeKeyOf(const Task& task) {
-  if (task.replay != nullptr) return task.replay->code_key;
-  // Block loops run every expression, each at its own rate, so the label identifies it.
-  return task.module != nullptr && task.block_loops == nullptr ? task.module->key : task.label;
-}
-
-// Loads the modules and the graph of the task that the worker does not have yet.
-absl::Status Scheduler::LoadReplay(const Task& task, Lane& lane) {
-  for (const auto& module : task.ready->modules) {
-    if (absl::Status status = LoadModule(module, lane); !status.ok()) return status;
-  }
-  Lane::Graph& graph = lane.graphs[task.replay->id];
-  graph.last_use = ++lane.num_graph_uses;
-  const bool known = !graph.replay.expired();
-  if (known && graph.ready.lock() == task.ready) return absl::OkStatus();
-  // The graph's code was compiled since it was loaded. Tasks in a packet that is not sent yet run
-  // the new steps, whose results are the same.
-  if (known) lane.worker->UnloadGraph(task.replay->id).IgnoreError();
-  graph.replay = task.replay;
-  graph.ready = task.ready;
-  absl::Status sent = lane.worker->LoadGraph(task.replay->id, task.ready->steps);
-  if (IsLack(sent)) lane.graphs.erase(task.replay->id);
-  ForgetReplays(lane);
-  return sent;
-}
-
-// Unloads graphs that have no owner any more, and the least recently used beyond kMaxGraphs.
-void Scheduler::ForgetReplays(Lane& lane) {
-  for (auto it = lane.graphs.begin(); it != lane.graphs.end();) {
-    const bool gone = it->second.replay.expired();
-    if (gone && lane.worker != nullptr) lane.worker->UnloadGraph(it->first).IgnoreError();
-    it = gone ? lane.graphs.erase(it) : std::next(it);
-  }
-  while (lane.graphs.size() > kMaxGraphs) {
-    auto oldest = std::min_element(
-        lane.graphs.begin(), lane.graphs.end(),
-        [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
-    if (lane.worker != nullptr) lane.worker->UnloadGraph(oldest->first).IgnoreError();
-    lane.graphs.erase(oldest);
-  }
 }
 
 }  // namespace stride::scheduler

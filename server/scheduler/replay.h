@@ -18,8 +18,6 @@
 
 namespace stride::scheduler {
 
-struct Task;
-
 // Records of the journal whose owners have died, on any thread. Thread-safe.
 class DeadRecords {
  public:
@@ -93,8 +91,5 @@ void SetByBlocks(wire::Task* task, const broker::CompiledModule* loops, const wi
 // The kernel of this name. INVALID_ARGUMENT lists the module's kernels.
 absl::StatusOr<const wire::KernelDescription*> FindKernel(const wire::ModuleDescription& module,
                                                           const std::string& entry);
-
-// The key under which run times of equal code are averaged.
-const std::string& CodeKeyOf(const Task& task);
 
 }  // namespace stride::scheduler

@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/durability.h"
+#include "server/scheduler/durable_sink.h"
 #include "server/scheduler/recorder.h"
 
 namespace stride::scheduler {
 
 bool ResourceLog::needs_records() const {
-  return core_->recorder->on() || (definition_ != 0 && core_->durability != nullptr);
+  return core_->recorder->on() || (definition_ != 0 && core_->durable_sink != nullptr);
 }
 
 uint64_t ResourceLog::NewId() const { return core_->recorder->NewId(); }
@@ -18,9 +18,9 @@ uint64_t ResourceLog::NewId() const { return core_->recorder->NewId(); }
 uint64_t ResourceLog::Keep(TenantTransaction& transaction,
                            const google::protobuf::MessageLite& record, Place* place) const {
   uint64_t number = 0;
-  if (definition_ == 0 || core_->durability == nullptr) return number;
+  if (definition_ == 0 || core_->durable_sink == nullptr) return number;
   const auto definition = static_cast<durable::DefinitionRow::Kind>(definition_);
-  place->durable = core_->durability->Defined(transaction, definition, record, &number);
+  place->durable = core_->durable_sink->Defined(transaction, definition, record, &number);
   return number;
 }
 
@@ -32,13 +32,13 @@ void ResourceLog::Save(TenantTransaction& transaction, const TenantId& tenant, c
 uint64_t ResourceLog::Erase(TenantTransaction& transaction, const TenantId& tenant,
                             const Place& place) const {
   core_->recorder->Erase(transaction, tenant, kind_, place.record);
-  if (place.durable == 0 || core_->durability == nullptr) return 0;
-  return core_->durability->Undefined(transaction, place.durable);
+  if (place.durable == 0 || core_->durable_sink == nullptr) return 0;
+  return core_->durable_sink->Undefined(transaction, place.durable);
 }
 
 void ResourceLog::NoteRow(GlobalTransaction& transaction, uint64_t row) const {
-  if (row != 0 && core_->durability != nullptr)
-    core_->durability->RestoredDefinition(transaction, row);
+  if (row != 0 && core_->durable_sink != nullptr)
+    core_->durable_sink->RestoredDefinition(transaction, row);
 }
 
 void ResourceLog::NoteDropped(std::string_view noun, std::string_view id) const {
@@ -47,7 +47,7 @@ void ResourceLog::NoteDropped(std::string_view noun, std::string_view id) const 
 }
 
 void ResourceLog::Await(uint64_t number) const {
-  if (number != 0) core_->durability->Await(number);
+  if (number != 0) core_->durable_sink->Await(number);
 }
 
 }  // namespace stride::scheduler

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/durability.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/in_parts.h"
 #include "server/scheduler/recorder.h"
+#include "server/scheduler/durable_sink.h"
 
 namespace stride::scheduler {
 namespace {
@@ -75,7 +75,7 @@ absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::share
   }
   AddUnfinished(transaction, task);
   task->submit_time = core_->Now();
-  if (core_->durability != nullptr && !task->piece) core_->durability->Enqueued(transaction, *task);
+  if (core_->durable_sink != nullptr && !task->piece) core_->durable_sink->Enqueued(transaction, *task);
   core_->recorder->Accepted(transaction, task);
   dependencies_.Enter(transaction, task, after);
   deadlines_.Watch(transaction, *task);
@@ -264,8 +264,8 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
   task->end_time = core_->Now();
   task->result = std::move(status);
   dependencies_.Leave(transaction, *task);
-  if (core_->durability != nullptr && !task->piece)
-    core_->durability->Ended(transaction, *task, was_dispatched);
+  if (core_->durable_sink != nullptr && !task->piece)
+    core_->durable_sink->Ended(transaction, *task, was_dispatched);
   task->uses.clear();  // releases the buffers
   task->granted = nullptr;
   task->bodies = nullptr;

@@ -11,6 +11,7 @@
 #include "server/ops/pieces.h"
 #include "server/ops/shape.h"
 #include "server/scheduler/infos.h"
+#include "server/scheduler/shard_layout.h"
 #include "server/scheduler/sharded_copy.h"
 
 namespace stride::scheduler {
@@ -446,29 +447,6 @@ class Launch {
 
 absl::StatusOr<ArrayList> RunSharded(const ShardedOperation& operation, PartRunner& runner) {
   return Launch(operation, runner).Run();
-}
-
-ArrayPtr WholeOf(const ArrayInfo& info, const ops::Spread& spread, ArrayList parts) {
-  auto whole = MakePooled<Array>();
-  whole->info = info;
-  auto shards = std::make_shared<session::Shards>();
-  shards->axis = spread.axis;
-  shards->replicated = spread.replicated;
-  shards->devices = spread.devices;
-  if (!parts.empty()) whole->create_time = parts[0]->create_time;
-  shards->parts = std::move(parts);
-  whole->shards = std::move(shards);
-  return whole;
-}
-
-ops::Spread SpreadOf(const session::Shards& shards) {
-  return {shards.axis, shards.replicated, shards.devices};
-}
-
-ArrayInfo PartInfo(const ArrayInfo& whole, const ops::Spread& spread, size_t i) {
-  if (spread.replicated) return whole;
-  const auto begin = ops::SplitAxis(whole.shape[spread.axis], spread.devices.size());
-  return Contiguous(whole.dtype, ops::PartShape(whole.shape, spread.axis, begin[i + 1] - begin[i]));
 }
 
 }  // namespace stride::scheduler

@@ -7,6 +7,7 @@
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/ops/sharding.h"
+#include "server/scheduler/shard_layout.h"
 
 namespace stride::scheduler {
 

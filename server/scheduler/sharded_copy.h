@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "server/scheduler/sharded.h"
+#include "server/scheduler/sharded_operation.h"
 #include "server/session/array.h"
 #include "stride/v1/operation.pb.h"
 

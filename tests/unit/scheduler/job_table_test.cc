@@ -68,6 +68,7 @@ class JobTableTest : public ::testing::Test {
 
   stride::testing::FakeBroker broker_{{stride::testing::HostDevice(0)}};
   Core core_{Options(), &broker_};
+  Recorder recorder_{&core_};
   JobTable table_{&core_};
 };
 

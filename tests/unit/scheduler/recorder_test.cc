@@ -72,7 +72,7 @@ class RecorderTest : public ::testing::Test {
   testing::FakeBroker broker_{{testing::HostDevice(0)}};
   testing::MemoryKeeper keeper_;
   Core core_{EngineOptions(), &broker_};
-  Recorder& recorder_ = *core_.recorder;
+  Recorder recorder_{&core_};
   uint64_t last_task_ = 0;
 };
 

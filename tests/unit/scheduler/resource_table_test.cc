@@ -172,6 +172,7 @@ class ResourceTableTest : public ::testing::Test {
   stride::testing::MemoryKeeper keeper_;
   stride::testing::FakeBroker broker_{{stride::testing::HostDevice(0)}};
   Core core_{Options(), &broker_};
+  Recorder recorder_{&core_};
   Table table_{&core_,
                kThings,
                &identity::Quota::modules,

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "server/ops/plan.h"
 #include "server/scheduler/infos.h"
+#include "server/scheduler/shard_layout.h"
 #include "server/scheduler/sharded.h"
 
 namespace stride::scheduler {

@@ -6,6 +6,7 @@
 #include "gtest/gtest.h"
 #include "server/base/steady_time.h"
 #include "server/scheduler/core.h"
+#include "server/scheduler/recorder.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::session {
@@ -23,6 +24,7 @@ class CatalogueTest : public ::testing::Test {
 
   stride::testing::FakeBroker broker{{stride::testing::HostDevice(0)}};
   scheduler::Core core{{}, &broker};
+  scheduler::Recorder recorder{&core};
   std::optional<scheduler::GlobalTransaction> open{std::in_place, core};
   scheduler::GlobalTransaction& transaction = *open;
   Catalogue catalogue;

@@ -1,20 +1,30 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/operations.h"
+#include "server/scheduler/hazards.h"
+#include "server/scheduler/task.h"
+#include "server/session/catalogue.h"
 
-// Internal to the files that implement Operations.
 namespace stride::scheduler {
 
+// What a caller in the engine adds to an operation.
+struct OperationExtras {
+  std::function<void(TaskState)> observer;  // hears of the task's states
+  std::shared_ptr<Task> after;              // nothing runs before this ended
+  std::optional<int> priority;              // of an operation that has none
+};
+
 // An operation with its names looked up.
-struct Operations::Resolved {
+struct ResolvedOperation {
   std::shared_ptr<session::Session> session;
   SteadyTime now;             // the time of acceptance
   session::ArrayList inputs;  // null: a scalar
@@ -30,7 +40,7 @@ struct Operations::Resolved {
   int device = -1;
   bool asks_sharding = false;  // for a new output
   bool reads_peers = false;    // Task::reads_peers
-  Extras extras;
+  OperationExtras extras;
   TaskList* launched = nullptr;  // gets every task; may be null
   // For a task of a loop or branch: the buffers of its inputs, in whose order the loop's own task
   // stands. Null: an operation of its own.
@@ -38,8 +48,8 @@ struct Operations::Resolved {
   bool passing = false;  // a call with inline results, which no journal records
 
   // One part of the same operation, on these arrays.
-  Resolved WithInputs(session::ArrayList arrays) const {
-    Resolved part;
+  ResolvedOperation WithInputs(session::ArrayList arrays) const {
+    ResolvedOperation part;
     part.now = now;
     part.session = session;
     part.device = device;
