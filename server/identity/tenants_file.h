@@ -16,7 +16,7 @@ namespace stride::identity {
 //     sessions = 100
 //     [tenant physics]
 //     array-bytes = 64GiB               also inline-bytes, region-bytes; KiB to TiB or plain bytes
-//     operations = 10000                also jobs, sessions
+//     operations = 10000                also jobs, sessions, functions, modules, programs
 //     upload-bytes-per-second = 200MiB
 //     weight = 2
 //     token = sha256:HEX name=laptop expires=2027-06-30

@@ -8,7 +8,6 @@
 
 #include "google/protobuf/message.h"
 #include "google/protobuf/repeated_ptr_field.h"
-#include "server/base/ids.h"
 
 // Bounds of answers about resources that clients made. A resource is as large as its requests, and
 // the number of resources is unbounded. gRPC asserts that an answer is below 2 GiB; its clients
@@ -37,21 +36,6 @@ class OmittedFields {
             google::protobuf::Message* to) const;
   std::vector<std::string> paths_;
 };
-
-// Returns the tenant's entries with ids after `token`, at most one more than a page has. `share`
-// returns an owner of an entry that is valid after the transaction. A list needs its transaction
-// for this alone.
-template <typename Map, typename Share>
-auto EntriesAfter(const Map& map, const TenantId& tenant, const std::string& token, int page_size,
-                  Share share) {
-  std::vector<std::pair<std::string, decltype(share(map.begin()->second))>> entries;
-  for (auto it = map.upper_bound({tenant, token}); it != map.end() && it->first.first == tenant;
-       ++it) {
-    entries.emplace_back(it->first.second, share(it->second));
-    if (entries.size() > static_cast<size_t>(page_size)) break;
-  }
-  return entries;
-}
 
 // Fills a page with entries, up to its bounds of number and bytes. `write(entry, message)` fills in
 // one. The token of the next page is the last id of this one, so additions and removals between

@@ -16,7 +16,6 @@
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
 #include "server/base/surroundings.h"
-#include "server/identity/quota.h"
 #include "server/scheduler/core.h"
 #include "server/scheduler/resource_kind.h"
 #include "server/scheduler/resource_log.h"

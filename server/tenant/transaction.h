@@ -174,9 +174,9 @@ class GlobalTransaction : public TenantTransaction {
   explicit GlobalTransaction(Core& core);
 
   // Ends the transaction, waits until the condition holds or the deadline passes, and begins
-  // another. Returns whether the condition holds. The condition is evaluated with the common lock alone
-  // when a global transaction ends. It may depend on what only global transactions change, and on
-  // atomics whose changes are followed by a global transaction.
+  // another. Returns whether the condition holds. The condition is evaluated with the common lock
+  // alone when a global transaction ends. It may depend on what only global transactions change,
+  // and on atomics whose changes are followed by a global transaction.
   bool Await(const absl::Condition& condition, SteadyTime deadline);
 };
 
