@@ -110,6 +110,7 @@ TEST_F(ExecuteTest, ChainTakesOneRoundTrip) {
   EXPECT_EQ(results[3].status().code(), 0);
   EXPECT_EQ(results[4].status().code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(DetailsOf(results[4].status()).info.reason(), "ARRAY_NOT_FOUND");
+  EXPECT_EQ(server_.engine().accounts().Describe({"default"}).download_bytes(), 3);
 }
 
 TEST_F(ExecuteTest, CommandErrorDoesNotStopOthers) {
