@@ -79,12 +79,11 @@ TEST_F(HealthWatchTest, QuietDeviceIsTestedAgain) {
 
 TEST_F(HealthWatchTest, WorkIsAsGoodAsACanary) {
   StartWatch();
-  for (int i = 0; i < 3; ++i) {
-    time_.Advance(kInterval / 2);
+  for (int i = 0; i < 8; ++i) {
+    time_.Advance(kInterval / 4);
     In("t", [&](TenantTransaction& transaction) { watch_->Worked(transaction, 0); });
-    time_.Advance(kInterval / 2);
-    EXPECT_THAT(Take(tried_), ElementsAre(1));
   }
+  EXPECT_THAT(Take(tried_), ElementsAre(1, 1)) << "the other device has no work";
 }
 
 TEST_F(HealthWatchTest, FailuresMakeADeviceIllUntilACanaryPasses) {
