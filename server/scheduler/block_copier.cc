@@ -18,7 +18,7 @@
 namespace stride::scheduler {
 namespace {
 
-constexpr uint64_t kFilePieceBytes = uint64_t{1} << 20;
+constexpr uint64_t kFileStepBytes = uint64_t{1} << 20;
 // Below this a thread costs more than it saves.
 constexpr size_t kBytesOfCopyThread = size_t{8} << 20;
 constexpr size_t kMaxCopyThreads = 8;
@@ -128,7 +128,7 @@ absl::Status BlockCopier::Copy(Lane& from, const store::Allocation& source, Lane
 }
 
 absl::Status BlockCopier::CopyFile(const store::Allocation& source, uint64_t size, Sink* sink) {
-  std::vector<std::byte> piece(std::min(size, kFilePieceBytes));
+  std::vector<std::byte> piece(std::min(size, kFileStepBytes));
   absl::Status status;
   for (uint64_t done = 0; status.ok() && done < size; done += piece.size()) {
     const size_t count = std::min<uint64_t>(size - done, piece.size());
