@@ -55,7 +55,7 @@ _EXCEPTIONS = {
     "_generator.Generator.gamma.shape": "Real",
     "_generator.Generator.standard_gamma.shape": "Real",
     "_array.Array.__init__.shape": "Shape",
-    "_creation.from_dlpack.x": "Any",
+    "_conversion.from_dlpack.x": "Any",
 }
 
 # The results of functions, by module and name, where the source does not say.

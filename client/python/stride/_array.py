@@ -73,7 +73,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             made = _creation.zeros(shape, dtype, order)
         else:
             buffer = buffer._read() if isinstance(buffer, Array) else buffer
-            made = _creation.asarray(np.ndarray(shape, dtype, buffer, offset, strides, order))
+            made = _conversion.asarray(np.ndarray(shape, dtype, buffer, offset, strides, order))
         # The other array is left without a node, so that its end changes nothing.
         self._node = made._node
         del made._node
@@ -252,7 +252,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         """
         if stream is not None:
             raise ValueError("the service has no streams: stream must be None")
-        return self if device == self.device else _manipulation.to_device(self, device)
+        return self if device == self.device else _casts.to_device(self, device)
 
     @property
     def sharding(self) -> Optional["Sharding"]:
@@ -546,7 +546,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return bytes(values) if self.ndim else bytes(values[()])
 
     def __copy__(self) -> "Array":
-        return _manipulation.copy(self)
+        return _casts.copy(self)
 
     def copy(self, order: Optional[str] = "C") -> "Array":
         """A copy, which shares no elements.
@@ -562,7 +562,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             >>> x.tolist()
             [0.0, 0.0]
         """
-        return _manipulation.copy(self) if order == "C" else _creation.copy(self, order)
+        return _casts.copy(self) if order == "C" else _conversion.copy(self, order)
 
     def __reduce__(self):
         """By value: the elements travel, and come back as an array of the session that is then current."""
@@ -701,9 +701,9 @@ def _real_number(value):
 
 
 def _restored(values: np.ndarray) -> Array:
-    from stride import _creation
+    from stride import _conversion
 
-    return _creation.asarray(values)
+    return _conversion.asarray(values)
 
 
 BLOCK_BYTES = 64 << 10  # that the host keeps of what it reads
@@ -725,7 +725,7 @@ def _text(array: Array, separator: str, prefix: str) -> str:
     for axis, extent in enumerate(array.shape):
         if extent > 2 * edge + 1:  # one more marks the omitted elements
             before = (slice(None),) * axis
-            edges = _manipulation.concat(
+            edges = _assembly.concat(
                 [edges[(*before, slice(0, edge + 1))], edges[(*before, slice(extent - edge, None))]], axis=axis
             )
     return np.array2string(edges._read(), separator=separator, prefix=prefix, threshold=0)
@@ -768,9 +768,9 @@ def host_array(anything) -> np.ndarray:
     """Converts a NumPy array-like. All data that is not from the service passes through here. Arrays of the service
     within lists are read."""
     if isinstance(anything, (list, tuple)):
-        from stride import _creation
+        from stride import _conversion
 
-        return _creation.from_sequence(anything)
+        return _conversion.from_sequence(anything)
     if isinstance(anything, np.ma.MaskedArray):
         raise _errors.DataTypeMismatch(
             "a masked array is not taken in, since the service has no masks and what is masked would count; give "
@@ -783,8 +783,8 @@ def node_of(anything, session=None) -> Node:
     """The node of an array, or of one made of a number or of a value that NumPy converts to an array."""
     if isinstance(anything, Array):
         return anything._node
-    if isinstance(anything, (list, tuple)) and _creation.has_arrays_to_compute(anything):
-        return _creation.joined_sequence(anything)._node
+    if isinstance(anything, (list, tuple)) and _conversion.has_arrays_to_compute(anything):
+        return _conversion.joined_sequence(anything)._node
     from stride._session import current_session
 
     return (session or current_session())._upload(host_array(anything))
@@ -850,7 +850,7 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
         is_seen
         or type(node.strides) is PartStrides
         or node.strides
-        and not _manipulation.is_contiguous(node.shape, node.strides)
+        and not _casts.is_contiguous(node.shape, node.strides)
     ):
         _indexing.write(array, result)
         return array
@@ -960,5 +960,6 @@ for _method, _function in {
     setattr(Array, _operator.__name__, _operator)
 
 # These import this module, and its methods use them.
-from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
+from stride import _assembly, _casts, _conversion, _creation, _elements, _indexing, _linear_algebra  # noqa: E402
+from stride import _manipulation, _reductions  # noqa: E402
 from stride import _host_arrays  # noqa: E402, F401

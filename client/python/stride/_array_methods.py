@@ -37,17 +37,17 @@ class NumpyMethods:
         """
         if order == "K" and casting == "unsafe":
             return _stride().astype(self, dtype, copy=copy)
-        from stride import _arguments, _dtypes, _manipulation
+        from stride import _arguments, _assembly, _casts, _dtypes, _manipulation
 
         _arguments.check_order(order)
         _warn_of_complex(self.dtype, dtype)  # type: ignore[attr-defined]
         if casting != "unsafe":
-            checked = _manipulation._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
+            checked = _assembly._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
             return checked if order == "K" else _manipulation.copied(checked, order)
         if not copy and self.dtype == _dtypes.dtype_of(dtype):  # type: ignore[attr-defined]
             either = order is not None and order.upper() == "A"  # C or F
             orders: Any = "CF" if either else (order,)
-            if not all(_manipulation.lies_otherwise(self, one) for one in orders):
+            if not all(_casts.lies_otherwise(self, one) for one in orders):
                 return self  # type: ignore[return-value]
         return _manipulation.copied(self, order, _dtypes.dtype_of(dtype))  # type: ignore[arg-type]
 
@@ -819,9 +819,9 @@ class NumpyMethods:
             >>> st.array([1, 2], st.uint8).tobytes()
             b'\x01\x02'
         """
-        from stride import _manipulation
+        from stride import _casts
 
-        if order in ("A", "K") and _manipulation.lies_in_fortran_order(self._node):  # type: ignore[attr-defined]
+        if order in ("A", "K") and _casts.lies_in_fortran_order(self._node):  # type: ignore[attr-defined]
             order = "F"
         return self._read().tobytes(order)  # type: ignore[attr-defined]
 

@@ -7,18 +7,8 @@ from typing import Callable, List, Optional
 import numpy as np
 
 from stride import (
-    _bit_generator,
-    _choices,
-    _creation,
-    _dtypes,
-    _elementwise as _e,
-    _errors,
-    _host_arrays,
-    _local,
-    _multivariate,
-    _parameters as _p,
-    _read_ahead,
-    _sampling,
+    _bit_generator, _choices, _conversion, _creation, _dtypes, _elementwise as _e, _errors, _host_arrays, _local,
+    _multivariate, _parameters as _p, _read_ahead, _sampling,
 )
 from stride._array import Array, host_array, wrap
 from stride._bit_generator import GENERATORS, BitGenerator
@@ -385,7 +375,7 @@ class Generator:
             return self.integers(int(np.ravel(low)[0]), int(np.ravel(last)[0]), shape, dtype, endpoint=True)
         first, span = (np.asarray(one % 2**64).astype(np.uint64) for one in (low, last - low + 1))
         both = np.broadcast_shapes(first.shape, span.shape)
-        least_of, span_of = (_creation.asarray(np.broadcast_to(one, both)) for one in (first, span))
+        least_of, span_of = (_conversion.asarray(np.broadcast_to(one, both)) for one in (first, span))
         return _sampling.integers(shape, least_of, span_of, self._state(shape)).astype(dtype, copy=False)
 
     # --- order and choice ---

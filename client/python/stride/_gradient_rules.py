@@ -9,8 +9,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise as el, _errors, _inference, _linear_algebra, _manipulation as mp
-from stride import _gradient_decompositions as rules, _reductions, _routines, _tape
+from stride import (
+    _assembly, _casts, _conversion, _creation, _dtypes, _elementwise as el, _errors, _inference, _linear_algebra,
+    _manipulation as mp, _triangles,
+)
+from stride import _deviations, _gradient_decompositions as rules, _ordering, _reductions, _routines, _tape
 from stride._array import Array
 from stride.v1 import operation_pb2 as pb
 
@@ -78,7 +81,7 @@ def _constant(operand: pb.Operand) -> Any:
         return _dtypes.dtype_numbered(scalar.data_type).type(value) if scalar.data_type else value
     spec = operand.inline_array.spec
     values = np.frombuffer(operand.inline_array.data, _dtypes.dtype_numbered(spec.data_type)).reshape(tuple(spec.shape))
-    return _creation.asarray(values)
+    return _conversion.asarray(values)
 
 
 def _no_rule(what: str) -> _errors.Unimplemented:
@@ -322,12 +325,12 @@ def _of_variance(g: Array, deviation, x: Array, axes, mask, skipped: bool, corre
     if skipped:
         taken = ~el.isnan(x) if mask is None else mp.broadcast_to(mask, x.shape) & ~el.isnan(x)
     if taken is None:
-        mean = _reductions.mean(x, axis=axes, keepdims=True)
+        mean = _deviations.mean(x, axis=axes, keepdims=True)
         left = max(math.prod(x.shape[i] for i in axes) - correction, 0.0)
         scale = g / left if left else g * math.nan
     else:
         taken = mp.broadcast_to(taken, x.shape)
-        mean = _reductions.mean(x, axis=axes, keepdims=True, where=taken)
+        mean = _deviations.mean(x, axis=axes, keepdims=True, where=taken)
         left = el.maximum(_reductions.count_nonzero(taken, axis=axes, keepdims=True) - correction, 0)
         scale = g / left.astype(g.dtype)
     distance = x - mean
@@ -350,7 +353,7 @@ def _others(x: Array, axes) -> Array:
         before.append(before[-1] * flat[..., i])
         after.append(after[-1] * flat[..., count - 1 - i])
     both = [one * other for one, other in zip(before[:count], reversed(after[:count]))]
-    stacked = mp.stack(both, axis=-1) if both else flat
+    stacked = _assembly.stack(both, axis=-1) if both else flat
     order = np.argsort((*kept, *axes))
     return mp.permute_dims(mp.reshape(stacked, moved.shape), tuple(int(i) for i in order))
 
@@ -396,7 +399,7 @@ def _shifted(x: Array, axis: int, distance: int, fill: float) -> Array:
     if abs(distance) >= n:
         return edge
     parts = [x[(*place, slice(distance, None))], edge] if distance > 0 else [edge, x[(*place, slice(None, distance))]]
-    return mp.concat(parts, axis=axis)
+    return _assembly.concat(parts, axis=axis)
 
 
 def _from_extremes(name: str, g: Array, x: Array, y: Array, axis: int) -> Array:
@@ -545,7 +548,7 @@ def _scatter(call: _Call):
         found = {}
         if isinstance(values, Array) and call.place("values") is not None:
             found[call.place("values")] = _routines.gather(g, places, first, mode=_mode(message))
-        kept = mp.copy(g)
+        kept = _casts.copy(g)
         _routines.scatter(kept, places, _creation.zeros((), dtype=g.dtype), first, mode=_mode(message))
         return _WithOld((found, kept))
 
@@ -574,7 +577,7 @@ def _sort(call: _Call):
     message, x = call.message, call.operand(call.message.input, "input")
     call.only(("input",))
     axis = (message.axis if message.HasField("axis") else -1) % max(1, x.ndim)
-    order = _routines._sort(x, axis, message.descending, True, "argsort")
+    order = _ordering._sort(x, axis, message.descending, True, "argsort")
 
     def pull(g):
         return {call.place("input"): _added_at(x.shape, g.dtype, _all_axes(order, axis, x.shape), 0, 0, g)}
@@ -630,7 +633,7 @@ def _linalg(call: _Call):
             # A = P L U, so that of M = L U the cotangent is L^-T (tril(L^T g, -1) + triu(g U^T)) U^-T.
             from stride import tril, triu
 
-            eye = _creation.eye(a.shape[-1], dtype=a.dtype)
+            eye = _triangles.eye(a.shape[-1], dtype=a.dtype)
             lower, upper, g = tril(y, -1) + eye, triu(y), cotangents[0]
             inner = tril(_swapped(lower) @ tril(g, -1), -1) + triu(triu(g) @ _swapped(upper))
             left = linalg.solve(_swapped(lower), inner)
@@ -702,7 +705,7 @@ def _fft(call: _Call):
         if message.kind == kinds.KIND_COMPLEX_TO_REAL:
             places = np.arange(read[last])
             twice = np.where((places == 0) | (2 * places == wide[last]), 1.0, 2.0).astype(y.dtype)
-            g = g * _creation.asarray(twice.reshape(-1, *(1,) * (x.ndim - 1 - last)))
+            g = g * _conversion.asarray(twice.reshape(-1, *(1,) * (x.ndim - 1 - last)))
         return {call.place("input"): _resized(g, {axis: x.shape[axis] for axis in axes})}
 
     return pull

@@ -7,7 +7,9 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _local, _manipulation, _reductions
+from stride import (
+    _assembly, _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _local, _manipulation, _reductions,
+)
 from stride import _ufunc
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
@@ -506,7 +508,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
         parts = [-(a2[0] * b1), a2[0] * b0, last]
     else:
         parts = [a1 * b2[0], -(a0 * b2[0]), last]
-    result = _manipulation.stack(parts, axis=-1)
+    result = _assembly.stack(parts, axis=-1)
     return result if axisc == -1 else _manipulation.moveaxis(result, -1, axisc)
 
 

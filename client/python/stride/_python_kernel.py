@@ -6,9 +6,9 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation
-from stride._execution import devices, refused
+from stride import _casts, _dtypes, _errors, _inference, _manipulation
 from stride._array import _SCALARS, Array, node_of, wrap
+from stride._execution import devices, refused
 from stride._graph import Node, Number, record, record_several
 from stride._kernel import RawKernel, _dim3
 from stride._signatures import TYPES, ArrayType, ElementType, Signature, TupleType, parse
@@ -429,7 +429,7 @@ class Kernel:
                 if writes:
                     _indexing.check_writable(array)
                 if not _is_contiguous(array._node):
-                    array = _manipulation.copy(array)
+                    array = _casts.copy(array)
                     if writes:
                         copies.append((argument, array))
                 elif writes and array is not argument:
@@ -674,7 +674,7 @@ def _plain(node: Node, shape) -> Node:
     if node.shape == shape and _is_contiguous(node):
         return node
     array = wrap(node)
-    return _manipulation.copy(array if node.shape == shape else _manipulation.broadcast_to(array, shape))._node
+    return _casts.copy(array if node.shape == shape else _manipulation.broadcast_to(array, shape))._node
 
 
 def _run(
@@ -880,7 +880,7 @@ def _map(source: Source, layout: Layout, signatures, texts, arguments):
     inputs = []
     for node, dtype, core in zip(nodes, types, cores):
         if node.dtype != dtype:
-            node = _manipulation.astype(wrap(node), dtype)._node
+            node = _casts.astype(wrap(node), dtype)._node
         # Either one item for all, or one for each.
         single = node.size == int(np.prod(core))
         whole = core if single else (*loop, *core)

@@ -47,9 +47,9 @@ def reduce_by_function(function: Callable, array: Array, start) -> Array:
     if array.size == 0:
         if start is None:
             raise ValueError(f"an empty array has no reduction by {source.name}; give it an initial value")
-        from stride import _creation
+        from stride import _conversion
 
-        return _creation.asarray(np.asarray(start, dtype))
+        return _conversion.asarray(np.asarray(start, dtype))
     unit = Unit()
     made = unit.call(source, (Scalar(inner), Scalar(inner)))
     without_dynamic(source, made)

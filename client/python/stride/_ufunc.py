@@ -221,9 +221,9 @@ def _give(result: Array, out: Optional[Array], mask: Optional[Node], casting: st
     if mask is not None:
         result = wrap(elementwise("where", (mask, result.astype(out.dtype, copy=False)._node, out._node)))
     if result.shape != out.shape and _inference.broadcast(result.shape, out.shape) == out.shape:
-        from stride import _manipulation
+        from stride import _casts, _manipulation
 
-        result = _manipulation.copy(_manipulation.broadcast_to(result, out.shape))
+        result = _casts.copy(_manipulation.broadcast_to(result, out.shape))
     return _array._assign_in_place(out, result, casting)
 
 
@@ -460,7 +460,7 @@ def _at_on_host(name: str, result: np.dtype, a: Array, indices, *values) -> None
 
 def apply_at(name: str, a: Array, indices, value) -> None:
     """`value`: a node, a number, or None for a function of one input."""
-    from stride import _indexing, _manipulation, _routines
+    from stride import _casts, _indexing, _manipulation, _routines
 
     _indexing.check_writable(a)
     keys = _indexing._as_keys(indices)
@@ -476,7 +476,7 @@ def apply_at(name: str, a: Array, indices, value) -> None:
         # Slices, masks and the like: the places that they name, along one axis.
         places = [_routines.linear_places(a, indices)]
         shape = places[0].shape
-        target = _manipulation.reshape(a if a._node.strides is None else _manipulation.copy(a), (a.size,))
+        target = _manipulation.reshape(a if a._node.strides is None else _casts.copy(a), (a.size,))
     if type(value) is Node:
         if len(value.shape) > len(shape) or any(n not in (1, m) for n, m in zip(value.shape[::-1], shape[::-1])):
             raise _errors.ShapeMismatch(
@@ -485,7 +485,7 @@ def apply_at(name: str, a: Array, indices, value) -> None:
                 reason="SHAPE_MISMATCH",
             )
         if value.shape != shape and target is not a:
-            value = _manipulation.copy(_manipulation.broadcast_to(wrap(value), shape))._node
+            value = _casts.copy(_manipulation.broadcast_to(wrap(value), shape))._node
     nodes = [one._node for one in places]
 
     def make(flush):

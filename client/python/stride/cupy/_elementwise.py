@@ -4,7 +4,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _inference, _manipulation
+from stride import _casts, _inference
 from stride._array import _SCALARS, Array, node_of, wrap
 from stride._graph import Number
 from stride._kernel import RawKernel
@@ -292,7 +292,7 @@ class ElementwiseKernel:
             _indexing.check_writable(given)
             array = given
             if not _is_contiguous(given._node):
-                array = _manipulation.copy(given)
+                array = _casts.copy(given)
                 copies.append((given, array))
             flat.append(array)
             written.append(array)

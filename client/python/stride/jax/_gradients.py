@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from stride import _creation, _errors, _manipulation, _session, tree_util
+from stride import _assembly, _creation, _errors, _manipulation, _session, _triangles, tree_util
 from stride._array import Array, array_of, node_of
 from stride._tape import Tape, Value, alias
 from stride._trace import Spec, Template, root, session_of
@@ -357,7 +357,7 @@ def jvp(fun: Callable, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
 
 
 def _basis(like: Array) -> Array:
-    return _manipulation.reshape(_creation.eye(like.size, dtype=like.dtype), (like.size, *like.shape))
+    return _manipulation.reshape(_triangles.eye(like.size, dtype=like.dtype), (like.size, *like.shape))
 
 
 def _mapped(fun: Callable, basis: Array) -> Any:
@@ -366,7 +366,7 @@ def _mapped(fun: Callable, basis: Array) -> Any:
         return vmap(fun)(basis)
     except _errors.Unimplemented:
         rows = [fun(basis[i]) for i in range(basis.shape[0])]
-        return tree_util.tree_map(lambda *parts: _manipulation.stack(list(parts)), *rows)
+        return tree_util.tree_map(lambda *parts: _assembly.stack(list(parts)), *rows)
 
 
 def jacrev(

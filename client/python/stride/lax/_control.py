@@ -9,7 +9,7 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import numpy as np
 
-from stride import _elementwise, _errors, _graph, _manipulation, _session, tree_util
+from stride import _assembly, _casts, _elementwise, _errors, _graph, _manipulation, _session, tree_util
 from stride._array import Array, array_of, node_of, wrap
 from stride._graph import Node, View, defer
 from stride._indexing import _view_of
@@ -306,7 +306,7 @@ def _result(leaf: Any) -> Any:
     if not _is_value(leaf):
         return leaf
     array = array_of(leaf)
-    return _manipulation.copy(array) if array._node.buffer is not None else array
+    return _casts.copy(array) if array._node.buffer is not None else array
 
 
 # --- loops ---
@@ -836,7 +836,7 @@ class _Ys:
         return tree_util.tree_unflatten(
             self._structure,
             [
-                one[0] if len(one) == 1 else _manipulation.concat(one[::-1] if self._reverse else one)
+                one[0] if len(one) == 1 else _assembly.concat(one[::-1] if self._reverse else one)
                 for one in self._groups
             ],
         )
@@ -852,9 +852,9 @@ def _stacked(arrays: List[Array]) -> Array:
         return array_of(np.stack([one._read() for one in arrays]))
 
     def build(flush, node: Node, operands):
-        _manipulation.make_empty(flush, node)
+        _assembly.make_empty(flush, node)
         for i, operand in enumerate(operands):
-            _manipulation.copy_into(flush, node, operand, View((("index", 0, i),)))
+            _assembly.copy_into(flush, node, operand, View((("index", 0, i),)))
 
     nodes = tuple(one._node for one in arrays)
     return wrap(defer(first.session, (len(arrays), *first.shape), first.dtype, build, nodes))
@@ -907,7 +907,7 @@ def map(f: Callable, xs: Any, *, batch_size: Optional[int] = None) -> Any:  # no
     for begin in range(0, num_steps, batch_size):
         part = [one[begin : begin + batch_size] for one in sources]
         parts.append(batched(tree_util.tree_unflatten(structure, part)))
-    return tree_util.tree_map(lambda *ones: _manipulation.concat(list(ones)), *parts)
+    return tree_util.tree_map(lambda *ones: _assembly.concat(list(ones)), *parts)
 
 
 def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -952,7 +952,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         else:
             before = odd if count % 2 else [one[:-1] for one in odd]
             even = combined(before, [one[2::2] for one in parts])
-            even = [_manipulation.concat([first[:1], rest]) for first, rest in zip(parts, even)]
+            even = [_assembly.concat([first[:1], rest]) for first, rest in zip(parts, even)]
         return [_interleaved(*both) for both in zip(even, odd)]
 
     arrays = [one[::-1] for one in arrays] if reverse else arrays

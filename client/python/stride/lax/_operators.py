@@ -5,7 +5,7 @@ from typing import Any, Callable, Optional, Sequence
 
 import numpy as np
 
-from stride import _dtypes, _elementwise, _linear_algebra, _manipulation, _reductions, _routines, _ufunc
+from stride import _dtypes, _elementwise, _linear_algebra, _manipulation, _ordering, _reductions, _routines, _ufunc
 from stride._array import Array, array_of
 from stride.lax._control import _is_value, _is_weak, _kind_text, _shape, _weak_kind
 
@@ -782,15 +782,15 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         [1, 2, 3]
     """
     if not isinstance(operand, (tuple, list)):
-        return _routines.sort(_array("sort", operand), axis=dimension)
+        return _ordering.sort(_array("sort", operand), axis=dimension)
     arrays = [_array("sort", one) for one in operand]
     if not 1 <= num_keys <= len(arrays):
         raise ValueError(f"lax.sort: num_keys is from 1 to the number of operands, {len(arrays)}, not {num_keys}")
     if len({one.shape for one in arrays}) > 1:
         raise TypeError(f"lax.sort takes operands of one shape, not {', '.join([_kind_text(one) for one in arrays])}")
-    order = _routines.argsort(arrays[num_keys - 1], axis=dimension, stable=True)
+    order = _ordering.argsort(arrays[num_keys - 1], axis=dimension, stable=True)
     for key in arrays[: num_keys - 1][::-1]:
-        step = _routines.argsort(_routines.take_along_axis(key, order, axis=dimension), axis=dimension, stable=True)
+        step = _ordering.argsort(_routines.take_along_axis(key, order, axis=dimension), axis=dimension, stable=True)
         order = _routines.take_along_axis(order, step, axis=dimension)
     return tuple(_routines.take_along_axis(one, order, axis=dimension) for one in arrays)
 
@@ -833,13 +833,13 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> list:
     if _kind_of(x.dtype) == "f":
         places = _first_places(x, k, axis)
         return [_routines.take_along_axis(x, places, axis=axis), places.astype(np.int32)]
-    values, places = _routines.top_k(x, k, axis=axis)
+    values, places = _ordering.top_k(x, k, axis=axis)
     return [values, places.astype(np.int32)]
 
 
 def _first_places(x: Array, k: int, axis: int) -> Array:
     """Where the `k` greatest floats are: NaN comes first, and the first of equal ones."""
-    order = _routines.argsort(_manipulation.flip(x, axis=axis), axis=axis, stable=True)
+    order = _ordering.argsort(_manipulation.flip(x, axis=axis), axis=axis, stable=True)
     order = x.shape[axis] - 1 - _manipulation.flip(order, axis=axis)
     return order[(slice(None),) * (axis % x.ndim) + (slice(0, k),)]
 

@@ -5,7 +5,7 @@ from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
-from stride import _creation, _manipulation, _routines
+from stride import _assembly, _casts, _creation, _manipulation, _routines
 from stride._array import Array, array_of
 from stride.lax._control import _is_unknown, _is_value, _kind_text, _shape
 from stride.lax._operators import _array, _operands
@@ -309,7 +309,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
         >>> stride.lax.tile(st.arange(2), (2,)).tolist()
         [0, 1, 0, 1]
     """
-    return _manipulation.tile(_array("tile", operand), tuple(reps))
+    return _assembly.tile(_array("tile", operand), tuple(reps))
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Array:
@@ -327,7 +327,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     arrays = [array_of(one) for one in _operands("concatenate", list(operands), is_elementwise=False)]
     if len({one.ndim for one in arrays}) > 1 or not 0 <= dimension < arrays[0].ndim:
         raise TypeError(f"lax.concatenate: arrays of shapes {[one.shape for one in arrays]} have no axis {dimension}")
-    return _manipulation.concat(arrays, axis=dimension)
+    return _assembly.concat(arrays, axis=dimension)
 
 
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> List[Array]:
@@ -374,12 +374,12 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[Any]) -> Arra
         )
     inner = [n + max(0, n - 1) * between for n, (_, _, between) in zip(x.shape, config)]
     shape = tuple(max(0, low) + n + max(0, high) for n, (low, high, _) in zip(inner, config))
-    result = _manipulation.copy(_manipulation.broadcast_to(value, shape))
+    result = _casts.copy(_manipulation.broadcast_to(value, shape))
     result[tuple(_slice(max(0, low), max(0, low) + n, between + 1) for n, (low, _, between) in zip(inner, config))] = x
     kept = tuple(_slice(max(0, -low), n - max(0, -high)) for n, (low, high, _) in zip(shape, config))
     if any(n < max(0, -low) + max(0, -high) for n, (low, high, _) in zip(shape, config)):
         raise ValueError(f"lax.pad: {config} takes away more than an array of shape {x.shape} has")
-    return _manipulation.copy(result[kept]) if kept != tuple(_slice(0, n) for n in shape) else result
+    return _casts.copy(result[kept]) if kept != tuple(_slice(0, n) for n in shape) else result
 
 
 # --- slices ---
@@ -540,7 +540,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Array
             f"lax.dynamic_update_slice: an update of shape {update.shape} is not within an array of shape {x.shape}"
         )
     starts = [_clamped(*one) for one in zip(starts, x.shape, update.shape)]
-    result = _manipulation.copy(x)
+    result = _casts.copy(x)
     if all(isinstance(one, int) for one in starts):
         result[tuple(_slice(one, one + size) for one, size in zip(starts, update.shape))] = update
         return result
