@@ -125,10 +125,11 @@ if _TYPE_CHECKING:  # all of these are imported on first use (`_ON_USE`)
     from stride import abi, aio, cuda, fft, lax, linalg, random, tree, tree_util
     from stride._about import devices, show_config
     from stride._einsum import einsum, einsum_path
+    from stride._gufunc import guvectorize
     from stride._jit import jit
     from stride._mapping import MappedArray
     from stride._module import Global, RawModule
-    from stride._python_kernel import Kernel, guvectorize, kernel
+    from stride._python_kernel import Kernel, kernel
     from stride._vmap import vmap
     from stride.cuda import (
         atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx,
@@ -221,7 +222,8 @@ _ON_USE = {
     "jit": "_jit",
     "MappedArray": "_mapping",
     **dict.fromkeys(["Global", "RawModule"], "_module"),
-    **dict.fromkeys(["Kernel", "guvectorize", "kernel"], "_python_kernel"),
+    "guvectorize": "_gufunc",
+    **dict.fromkeys(["Kernel", "kernel"], "_python_kernel"),
     "vmap": "_vmap",
     **dict.fromkeys(
         ["atomic", "blockDim", "blockIdx", "grid", "gridDim", "gridsize", "local", "shared", "syncthreads", "syncwarp",

@@ -7,7 +7,7 @@ from typing import Tuple
 
 import numpy as np
 
-from stride import _dtypes, _errors, _inference, _manipulation, _reductions, _ufunc, _unique
+from stride import _dtypes, _errors, _inference, _manipulation, _reductions, _ufunc_methods, _unique
 from stride._array import _SCALARS, Array, node_of
 from stride._graph import Node, Number
 from stride._routines import _array, _indices, _record, prepared_with
@@ -48,7 +48,7 @@ def group_reduce(function: str, values, groups, num_groups: int, *, axis: int = 
             raise _errors.ShapeMismatch(
                 f"groups of {groups.shape} for {value.shape[axis]} elements", reason="SHAPE_MISMATCH"
             )
-    kind = _ufunc.accumulated_type(function, kind) if dtype is None else _dtypes.dtype_of(dtype)
+    kind = _ufunc_methods.accumulated_type(function, kind) if dtype is None else _dtypes.dtype_of(dtype)
     message = pb.GroupReduce(function=function, num_groups=num_groups, axis=axis, data_type=_dtypes.NUMBERS[kind])
     nodes: Tuple[Node, ...] = (groups._node,)
     if type(value) is Node:

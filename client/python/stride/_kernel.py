@@ -443,7 +443,7 @@ def vectorize(
 def compiled(function: Union[str, Callable]) -> Callable:
     """`vectorize` of an expression or a function that is translated. ExpressionError, here or at the first call, for
     what cannot be."""
-    from stride import _python_kernel
+    from stride import _elementwise_kernel, _python_kernel
 
     if isinstance(function, str):
         try:
@@ -477,7 +477,7 @@ def compiled(function: Union[str, Callable]) -> Callable:
         bound.apply_defaults()
         operands = operands_of(tuple(bound.arguments.values()))
         if not simple:
-            return _python_kernel.elementwise_kernel(title, _python_kernel.Source(wrapped), operands)
+            return _elementwise_kernel.elementwise_kernel(title, _python_kernel.Source(wrapped), operands)
         result = _Translation(zip(bound.arguments, operands), title, lookup).run(statements)
         return wrap(
             result

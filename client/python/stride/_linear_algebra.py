@@ -10,7 +10,7 @@ import numpy as np
 from stride import (
     _assembly, _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _local, _manipulation, _reductions,
 )
-from stride import _ufunc
+from stride import _ufunc_methods
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
 from stride._graph import Number, Prepared, record
@@ -518,4 +518,4 @@ def _with_vectors_last(x: Array, axis: int) -> Array:
 
 for _name in ("matmul", "matvec", "vecdot", "vecmat"):
     if isinstance(getattr(np, _name, None), np.ufunc):  # an older NumPy lacks some
-        _ufunc.add_attributes(globals()[_name], getattr(np, _name))
+        _ufunc_methods.add_attributes(globals()[_name], getattr(np, _name))

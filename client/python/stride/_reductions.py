@@ -152,9 +152,9 @@ def _prepared(function: Union[int, str], axes: tuple, keepdims: bool, data_type:
 
 def _of_one(array: Array, name: str, where, initial) -> Array:
     """Reduction along no axes: each element by itself."""
-    from stride import _ufunc
+    from stride import _ufunc_methods
 
-    return array if where is True and initial is None else _ufunc.of_each(name, array, initial, where)
+    return array if where is True and initial is None else _ufunc_methods.of_each(name, array, initial, where)
 
 
 def _summing(function: int, x, axis, dtype, keepdims: bool, initial, where) -> Array:

@@ -2,7 +2,7 @@
 
 from typing import Optional
 
-from stride import _assembly, _inference, _manipulation, _ufunc
+from stride import _assembly, _inference, _manipulation, _ufunc_methods
 from stride._array import Array
 from stride._routines import _array
 
@@ -19,7 +19,7 @@ def _running(
         axis = 0
     if not array.ndim:
         array = _manipulation.reshape(array, (1,))
-    return _ufunc.accumulate(
+    return _ufunc_methods.accumulate(
         function, array, axis, dtype, include_initial=include_initial, reverse=reverse, exclusive=exclusive
     )
 
@@ -89,7 +89,7 @@ def _all_or_along(name: str, a, axis: Optional[int], dtype, out) -> Array:
     elif not array.ndim:
         _inference.reduced_axes(axis, 0)
         array, axis = _manipulation.reshape(array, (1,)), 0
-    return _given(_ufunc.accumulate(name, array, axis, dtype), out)
+    return _given(_ufunc_methods.accumulate(name, array, axis, dtype), out)
 
 
 def cumsum(a, axis: Optional[int] = None, dtype=None, out=None) -> Array:

@@ -289,7 +289,7 @@ class GUFunc:
     """A generalised ufunc: of arrays of the host an array of the host, of arrays of the service one of the service."""
 
     def __init__(self, function: Callable, signatures, layout: str):
-        from stride._python_kernel import guvectorize as generalised
+        from stride._gufunc import guvectorize as generalised
 
         functools.update_wrapper(self, function)
         self.python_function = self.py_func = function
