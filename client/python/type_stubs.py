@@ -87,7 +87,7 @@ _RETURNS: Dict[str, str] = {
     "_sets.intersect1d": "Any",
     "_sets.unique": "Any",
     "_statistics.average": "Any",
-    "testing.generate_matrix": "Any",
+    "_testing_arrays.generate_matrix": "Any",
 }
 # The results of functions where some of their parameters, with the defaults, are of these types.
 _USUAL = {
