@@ -11,8 +11,10 @@ from stride import _errors, _graph
 from stride._array_methods import NumpyMethods
 from stride._device_methods import DeviceMethods
 from stride._execution import DeviceName
-from stride._graph import Node, Number, PartStrides, elementwise
+from stride._graph import Node, elementwise
 from stride._jax_methods import JaxMethods
+from stride._numbers import Number
+from stride._views import PartStrides
 
 if TYPE_CHECKING:
     from stride._array_attributes import Flags, Flat

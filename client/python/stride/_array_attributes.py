@@ -10,7 +10,8 @@ from stride._array import BLOCK_BYTES, Array, array_of, wrap
 from stride._copies import NUMBERS
 from stride._elements import Element, LocalArray
 from stride._elementwise import where
-from stride._graph import FrozenStrides, elementwise
+from stride._graph import elementwise
+from stride._views import FrozenStrides
 
 
 class Flags:

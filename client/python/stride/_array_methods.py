@@ -913,7 +913,7 @@ class NumpyMethods:
             >>> x.flags.writeable
             False
         """
-        from stride import _graph
+        from stride import _views
 
         node = self._node  # type: ignore[attr-defined]
         if uic:
@@ -922,7 +922,7 @@ class NumpyMethods:
             return
         if not write:
             node.freeze()
-        elif type(node.strides) is _graph.FrozenStrides:
+        elif type(node.strides) is _views.FrozenStrides:
             raise ValueError("cannot set WRITEABLE flag to True of this array")
 
 

@@ -10,9 +10,11 @@ import numpy as np
 from stride import _casts, _dtypes, _errors, _inference, _manipulation
 from stride._array import Array, array_of, host_array, wrap
 from stride._casts import _copy, copy
-from stride._graph import Assembly, Node, Number, View, record
+from stride._graph import Assembly, Node, record
 from stride._indexing import make_view
 from stride._manipulation import _strides
+from stride._numbers import Number
+from stride._views import View
 
 __all__ = ["concat", "concatenate", "repeat", "roll", "stack", "tile"]
 
@@ -172,7 +174,8 @@ def stack(arrays, axis: int = 0, out=None, *, dtype=None, casting: str = "same_k
         parts = [View((("index", axis, i),)) for i in range(len(arrays))]
         shape = first.shape[:axis] + (len(arrays),) + first.shape[axis:]
         return _assembled(arrays, shape, parts, lambda *values: np.stack(values, axis))
-    return concat([_manipulation.expand_dims(array, axis=axis) for array in arrays], axis, out, dtype=dtype, casting=casting)
+    expanded = [_manipulation.expand_dims(array, axis=axis) for array in arrays]
+    return concat(expanded, axis, out, dtype=dtype, casting=casting)
 
 
 def flat(x: Array) -> Array:

@@ -11,8 +11,9 @@ from stride import _ordering, _reductions, _routines, _running
 from stride._array import _SCALARS, Array, array_of, node_of, wrap
 from stride._assembly import concat
 from stride._elementwise import where
-from stride._graph import Number, record
+from stride._graph import record
 from stride._manipulation import broadcast_to, ravel, reshape
+from stride._numbers import Number
 from stride.v1 import operation_pb2 as pb
 
 __all__ = [

@@ -8,10 +8,11 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-from stride import _assembly, _casts, _dtypes, _errors, _graph, _inference, _manipulation
+from stride import _assembly, _casts, _dtypes, _errors, _inference, _manipulation, _numbers
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._elementwise import equal, where
-from stride._graph import Number, Prepared, record
+from stride._graph import Prepared, record
+from stride._numbers import Number
 from stride._session import Session, current_session
 from stride.v1 import array_pb2, operation_pb2 as pb
 from stride import _conversion
@@ -359,7 +360,7 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         for one in (start, start + step)[:count]:
             number_as(one, dtype)
     if dtype.kind in "iu" and count:
-        last, (least, greatest) = start + (count - 1) * step, _graph._limits(dtype)
+        last, (least, greatest) = start + (count - 1) * step, _numbers._limits(dtype)
         if not (least <= last <= greatest and least <= stop <= greatest):  # it wraps, as NumPy's
             return arange(start, stop, step, np.int64, device=device).astype(dtype)
     if dtype.kind in "cb":  # the service's ranges are of integers and floats

@@ -9,8 +9,8 @@ import numpy as np
 from stride import _assembly, _creation, _errors, _inference, _manipulation, _routines
 from stride._array import Array, array_of, host_array
 from stride._creation import arange, zeros
-from stride._graph import View
 from stride._manipulation import reshape
+from stride._views import View
 
 __all__ = [
     "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "fill_diagonal", "mask_indices", "trace",

@@ -22,9 +22,10 @@ import numpy as np
 from stride import _array, _dtypes, _errors, _local
 from stride._array import Array, get_node, set_node
 from stride._copies import NUMBERS, PART_BYTES, REALS, HostCopy, is_contiguous
-from stride._graph import Buffer, FrozenStrides, Node, PartStrides, check_isolated
+from stride._graph import Buffer, Node, check_isolated
 from stride._origin import caller
 from stride._stream import Answer
+from stride._views import FrozenStrides, PartStrides
 
 MAX_BYTES = 16 << 20  # largest array with a copy
 # Larger ones travel on other connections, or in parts.

@@ -6,8 +6,9 @@ import numpy as np
 
 from stride import _casts, _dtypes, _errors, _inference, _manipulation
 from stride._array import Array, wrap
-from stride._graph import Node, Number, record, record_several
+from stride._graph import Node, record, record_several
 from stride._kernel import _dim3
+from stride._numbers import Number
 from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _is_contiguous
 from stride._translate import Unit
 from stride._translate_source import Source

@@ -17,7 +17,8 @@ import numpy as np
 
 from stride import _casts, _graph
 from stride._array import Array
-from stride._graph import Node, Number
+from stride._graph import Node
+from stride._numbers import Number
 
 __all__ = ["errstate", "seterr"]
 

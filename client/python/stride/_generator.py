@@ -13,7 +13,8 @@ from stride import (
 from stride._array import Array, host_array, wrap
 from stride._bit_generator import GENERATORS, BitGenerator
 from stride._elements import number_of
-from stride._graph import Number, record
+from stride._graph import record
+from stride._numbers import Number
 from stride._session import current_session
 from stride._ufunc import _give
 from stride.v1 import array_pb2, operation_pb2 as pb

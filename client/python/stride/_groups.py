@@ -9,7 +9,8 @@ import numpy as np
 
 from stride import _dtypes, _errors, _inference, _manipulation, _reductions, _ufunc_methods, _unique
 from stride._array import _SCALARS, Array, node_of
-from stride._graph import Node, Number
+from stride._graph import Node
+from stride._numbers import Number
 from stride._routines import _array, _indices, _record, prepared_with
 from stride.v1 import operation_pb2 as pb
 

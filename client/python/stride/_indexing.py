@@ -8,7 +8,8 @@ import numpy as np
 
 from stride import _elements, _errors, _inference, _origin
 from stride._array import Array, host_array, node_of, wrap
-from stride._graph import FrozenStrides, Node, View, strides_of_view, write_in_place
+from stride._graph import Node, write_in_place
+from stride._views import FrozenStrides, View, strides_of_view
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)

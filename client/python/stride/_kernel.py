@@ -10,8 +10,10 @@ import numpy as np
 
 from stride import _dtypes, _elementwise, _encoding, _errors, _launch, _origin, _printed, _signatures
 from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, PartStrides, check_isolated, elementwise, isolation, passed_on
+from stride._graph import Node, check_isolated, elementwise, isolation
+from stride._numbers import Number
 from stride._session import _device_name, current_session
+from stride._views import PartStrides, passed_on
 from stride.v1 import operation_pb2 as pb
 
 Extents = Union[int, Tuple[int, ...]]

@@ -13,7 +13,8 @@ from stride import (
 from stride import _ufunc_methods
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
-from stride._graph import Number, Prepared, record
+from stride._graph import Prepared, record
+from stride._numbers import Number
 from stride.v1 import operation_pb2 as pb
 
 __all__ = [

@@ -12,8 +12,9 @@ from stride._array import Array, array_of, node_of, wrap
 from stride._casts import (
     _copy, _in_type, copy, inverse, is_contiguous, lies_in_fortran_order, memory_axes, memory_order,
 )
-from stride._graph import FrozenStrides, Node
+from stride._graph import Node
 from stride._indexing import make_view
+from stride._views import FrozenStrides
 
 __all__ = [
     "broadcast_arrays",

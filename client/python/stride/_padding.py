@@ -6,13 +6,13 @@ from typing import Any, Callable, List, Optional, Tuple
 import numpy as np
 
 from stride import (
-    _assembly, _casts, _creation, _deviations, _elementwise, _graph, _inference, _manipulation, _reductions, _routines,
+    _assembly, _casts, _creation, _deviations, _elementwise, _inference, _manipulation, _reductions, _routines, _views,
 )
 from stride._array import Array, array_of, host_array
 from stride._assembly import concat
 from stride._calculus import _part
-from stride._graph import Number
 from stride._manipulation import broadcast_to, reshape
+from stride._numbers import Number
 
 __all__ = ["pad"]
 
@@ -143,7 +143,7 @@ def _pad_constant(x: Array, widths: List[Tuple[int, int]], values: List[Tuple[An
         return _casts.copy(x)
     shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths)])
     inner = [("slice", i, before, before + n, None) for i, (n, (before, _)) in enumerate(zip(x.shape, widths))]
-    filled: List[Tuple[Any, _graph.View]] = [(x._node, _graph.View(tuple(inner)))]
+    filled: List[Tuple[Any, _views.View]] = [(x._node, _views.View(tuple(inner)))]
     zero = Number(x.dtype.type(0))
     # As one axis after another is padded: before an axis the result has its whole extents, after it the array's.
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, values)):
@@ -151,7 +151,7 @@ def _pad_constant(x: Array, widths: List[Tuple[int, int]], values: List[Tuple[An
             if begin < end and math.prod(shape[:axis]) and math.prod(x.shape[axis + 1:]):
                 is_zero = type(value) is int and not value
                 number = zero if is_zero else Number(np.asarray(value).astype(x.dtype)[()])
-                filled.append((number, _graph.View((("slice", axis, begin, end, None), *inner[axis + 1:]))))
+                filled.append((number, _views.View((("slice", axis, begin, end, None), *inner[axis + 1:]))))
     return _assembly.assembled(x.session, shape, x.dtype, filled)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from stride import _dtypes, _errors
 from stride._array import Array
 from stride._elementwise_kernel import _plain, _run, without_dynamic
-from stride._graph import Number
+from stride._numbers import Number
 from stride._python_kernel import _BLOCK
 from stride._translate import Unit
 from stride._translate_source import Source

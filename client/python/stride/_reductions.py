@@ -10,7 +10,8 @@ import numpy as np
 from stride import _dtypes, _errors, _graph, _inference, _local
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import absolute
-from stride._graph import Node, Number, Prepared, record
+from stride._graph import Node, Prepared, record
+from stride._numbers import Number
 from stride.v1 import operation_pb2 as pb
 
 __all__ = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from stride import _dtypes, _elementwise_kernel, _manipulation, _sampling_math, _sampling_text, _ufunc_methods
 from stride._array import Array, array_of, host_array, node_of, wrap
-from stride._graph import Number
+from stride._numbers import Number
 from stride._session import current_session
 
 # A fused multiply-add would give other bits than two operations.

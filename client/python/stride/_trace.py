@@ -17,7 +17,8 @@ import numpy as np
 
 from stride import _casts, _errors, _inference, _origin, _program, _session, tree_util
 from stride._array import Array, node_of, wrap
-from stride._graph import Flush, Node, record_several
+from stride._flush import Flush
+from stride._graph import Node, record_several
 from stride._stream import Note
 from stride.v1 import compute_service_pb2, operation_pb2 as pb
 

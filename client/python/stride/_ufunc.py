@@ -7,7 +7,8 @@ import numpy as np
 
 from stride import _arguments, _array, _dtypes, _errors, _graph, _inference
 from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, check_numbers, elementwise, record, record_several, write_in_place
+from stride._graph import Node, elementwise, record, record_several, write_in_place
+from stride._numbers import Number, check_numbers
 from stride.v1 import operation_pb2 as pb
 
 _CASTINGS = {"no": pb.CASTING_NO, "equiv": pb.CASTING_EQUIV, "safe": pb.CASTING_SAFE, "same_kind": pb.CASTING_SAME_KIND,

@@ -7,7 +7,8 @@ import numpy as np
 
 from stride import _dtypes, _errors, _inference, _local
 from stride._array import _SCALARS, Array, host_array, node_of, wrap
-from stride._graph import Node, Number, check_numbers, record, write_in_place
+from stride._graph import Node, record, write_in_place
+from stride._numbers import Number, check_numbers
 from stride._ufunc import _give
 from stride.v1 import operation_pb2 as pb
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from stride import _assembly, _dtypes, _elementwise, _inference, _manipulation, _ordering, _routines, _running
 from stride._array import _SCALARS, Array, array_of
-from stride._graph import Number
+from stride._numbers import Number
 from stride._routines import _array, gather, scatter, take_masked
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]

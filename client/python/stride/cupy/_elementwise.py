@@ -7,8 +7,8 @@ import numpy as np
 from stride import _casts, _inference
 from stride._array import _SCALARS, Array, node_of, wrap
 from stride._elementwise_kernel import _plain, _run
-from stride._graph import Number
 from stride._kernel import RawKernel
+from stride._numbers import Number
 from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _is_contiguous
 from stride._texture import Texture
 from stride.cupy._parameters import infer, parse, type_of

@@ -16,8 +16,8 @@ from stride.lax._shapes import *  # noqa: F401,F403
 from stride.lax._slices import *  # noqa: F401,F403
 
 __all__ = [
-    *_branches.__all__, *_control.__all__, *_operators.__all__, *_products.__all__, *_reductions.__all__, *_scans.__all__,
-    *_shapes.__all__, *_slices.__all__,
+    *_branches.__all__, *_control.__all__, *_operators.__all__, *_products.__all__,
+    *_reductions.__all__, *_scans.__all__, *_shapes.__all__, *_slices.__all__,
 ]
 
 _COLLECTIVE = (

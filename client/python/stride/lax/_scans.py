@@ -7,9 +7,10 @@ import numpy as np
 
 from stride import _assembly, _manipulation, _session, tree_util
 from stride._array import Array, array_of, wrap
-from stride._graph import Node, View, defer
+from stride._graph import Node, defer
 from stride._indexing import _view_of
 from stride._trace import flatten, trace, unflatten
+from stride._views import View
 from stride.lax import _bodies
 from stride.lax._control import _HOST_BYTES, _Carry, _Progress, _looped, _pair, _typed
 from stride.lax._kinds import Index, _check_callable, _is_value, _is_weak, _kind_text, _result, _results
