@@ -52,8 +52,8 @@ _PARAMETERS: Dict[str, str] = {
 
 # Parameters that mean something else than their name elsewhere.
 _EXCEPTIONS = {
-    "_generator.Generator.gamma.shape": "Real",
-    "_generator.Generator.standard_gamma.shape": "Real",
+    "_distributions.Distributions.gamma.shape": "Real",
+    "_distributions.Distributions.standard_gamma.shape": "Real",
     "_array.Array.__init__.shape": "Shape",
     "_conversion.from_dlpack.x": "Any",
 }
@@ -333,7 +333,7 @@ class _Stub:
                     break
             else:
                 cls = ast.unparse(node.bases[0])
-                module = "_generator"
+                module = "_generator" if cls == "Generator" else "_distributions"
 
     # --- classes ---
 
