@@ -317,7 +317,7 @@ def _operand(array: Array, other):
         return other._node
     if kind is int or kind is float or isinstance(other, _SCALARS):
         return Number(other)
-    if kind is _elements.Element:
+    if kind is _element_numbers.Element:
         return Number(other._host)
     if isinstance(other, Array):
         return other._node
@@ -368,7 +368,7 @@ def operands_of(arguments, session=None) -> tuple:
             one = Number(one)
         elif isinstance(one, Array):
             session = session or one.session
-            if kind is _elements.Element:
+            if kind is _element_numbers.Element:
                 one = Number(one._host)
             else:
                 one, has_node = one._node, True
@@ -522,5 +522,5 @@ for _method, _function in {
     setattr(Array, _operator.__name__, _operator)
 
 # These import this module, and its methods use them.
-from stride import _assembly, _casts, _conversion, _creation, _elements, _indexing, _linear_algebra  # noqa: E402
+from stride import _assembly, _casts, _conversion, _creation, _element_numbers, _indexing, _linear_algebra  # noqa: E402
 from stride import _host_arrays  # noqa: E402, F401

@@ -8,7 +8,7 @@ import numpy as np
 from stride import _arguments, _assembly, _casts, _dtypes, _elementwise, _inference, _manipulation, _parts, _routines
 from stride._array import BLOCK_BYTES, Array, array_of, wrap
 from stride._copies import NUMBERS
-from stride._elements import Element, LocalArray
+from stride._element_numbers import Element, LocalArray
 from stride._elementwise import where
 from stride._graph import elementwise
 from stride._views import FrozenStrides

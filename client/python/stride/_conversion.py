@@ -6,7 +6,8 @@ from typing import Optional, Tuple
 import numpy as np
 
 from stride import (
-    _arguments, _assembly, _casts, _cuda_memory, _dtypes, _elements, _host_arrays, _interchange, _local, _manipulation,
+    _arguments, _assembly, _casts, _cuda_memory, _dtypes, _element_numbers, _host_arrays, _interchange, _local,
+    _manipulation,
 )
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
 from stride._session import current_session
@@ -311,7 +312,7 @@ def _has_locals(obj) -> bool:
     """Whether sequences hold an element or an array of a loop of the host (`_local.py`)."""
     if isinstance(obj, (list, tuple)):
         return any(map(_has_locals, obj))
-    return type(obj) is _elements.Element or type(obj) in _local.classes
+    return type(obj) is _element_numbers.Element or type(obj) in _local.classes
 
 
 def joined_sequence(obj) -> Array:

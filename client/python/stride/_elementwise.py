@@ -9,7 +9,7 @@ import numpy as np
 
 from stride import _errors, _graph, _ufunc, _ufunc_methods
 from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
-from stride._elements import HOST_NUMBERS, of_elements
+from stride._element_numbers import HOST_NUMBERS, of_elements
 from stride._elementwise_text import described
 from stride._graph import elementwise
 from stride._numbers import Number

@@ -13,7 +13,7 @@ from stride import (
 from stride._array import Array, host_array, wrap
 from stride._bit_generator import GENERATORS, BitGenerator
 from stride._distributions import Distributions
-from stride._elements import number_of
+from stride._element_numbers import number_of
 from stride._graph import record
 from stride._numbers import Number
 from stride._session import current_session

@@ -39,7 +39,7 @@ def apply_ufunc(ufunc, method: str, inputs, kwargs):
     kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
     if method == "at" and not isinstance(inputs[0], Array):
         raise _unimplemented(f"numpy.{name}.at on an array of the host")
-    apply = functools.partial(getattr(_ufunc, method), name, *inputs)
+    apply = functools.partial(getattr(_ufunc_methods, method), name, *inputs)
     if method in ("at", "outer"):
         return apply(**kwargs)
     out = kwargs.pop("out", None)
