@@ -6,7 +6,8 @@ from typing import Any, Iterator, Optional, Tuple
 import numpy as np
 
 from stride import _arguments, _assembly, _casts, _dtypes, _elementwise, _inference, _manipulation, _parts, _routines
-from stride._array import BLOCK_BYTES, Array, array_of, wrap
+from stride._array import Array, array_of, wrap
+from stride._array_reading import BLOCK_BYTES
 from stride._copies import NUMBERS
 from stride._element_numbers import Element, LocalArray
 from stride._elementwise import where

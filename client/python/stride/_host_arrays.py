@@ -2,7 +2,7 @@
 
 `_local.py` decides which operations the host computes. This module has fast paths for operands whose class
 implies that their elements are on the host. A **HostArray** is a result with memory of its own. A
-**LocalView** is a view of a LocalArray (`_elements.py`) and uses the memory of its copy. Both become Arrays
+**LocalView** is a view of a LocalArray (`_element_numbers.py`) and uses the memory of its copy. Both become Arrays
 with a node at the first access to the node. Until then a LocalView counts among the values of its buffer."""
 
 import math
