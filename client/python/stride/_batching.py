@@ -1,4 +1,7 @@
-"""Batching rules over the commands that a function records."""
+"""Batching rules over the commands that a function was traced into.
+
+Batched arrays have the new axis in front. A rule turns one command into commands on arrays of which some are
+batched."""
 
 from typing import Dict, List, Optional, Set
 

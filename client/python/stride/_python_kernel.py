@@ -1,4 +1,4 @@
-"""Kernels and generalised ufuncs written in Python, translated when they first meet arguments of some types."""
+"""Kernels written in Python, translated when they first meet arguments of some types."""
 
 import functools
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple

@@ -1,4 +1,4 @@
-"""Calls inside translated functions: math, conversions, what stride.cuda has, and other Python functions."""
+"""Calls inside translated functions: of functions of mathematics, and of other Python functions."""
 
 import ast
 import builtins

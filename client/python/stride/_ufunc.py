@@ -1,5 +1,4 @@
-"""Features of NumPy's ufuncs other than a plain call: `out`, `where`, `dtype`, `casting`, two results, and
-the methods."""
+"""Features of NumPy's ufuncs other than a plain call: `out`, `where`, `dtype`, `casting`, and two results."""
 
 from typing import List, Optional
 

@@ -1,8 +1,4 @@
-"""A function of single items, mapped over an axis of many: batching rules over the commands that the function
-was traced into.
-
-Batched arrays have the new axis in front. A rule turns one command into commands on arrays of which some are
-batched."""
+"""A function of single items, mapped over an axis of many."""
 
 import functools
 import operator
