@@ -52,10 +52,10 @@ _PARAMETERS: Dict[str, str] = {
 
 # Parameters that mean something else than their name elsewhere.
 _EXCEPTIONS = {
-    "_generator.Generator.gamma.shape": "Real",
-    "_generator.Generator.standard_gamma.shape": "Real",
+    "_distributions.Distributions.gamma.shape": "Real",
+    "_distributions.Distributions.standard_gamma.shape": "Real",
     "_array.Array.__init__.shape": "Shape",
-    "_creation.from_dlpack.x": "Any",
+    "_conversion.from_dlpack.x": "Any",
 }
 
 # The results of functions, by module and name, where the source does not say.
@@ -87,7 +87,7 @@ _RETURNS: Dict[str, str] = {
     "_sets.intersect1d": "Any",
     "_sets.unique": "Any",
     "_statistics.average": "Any",
-    "testing.generate_matrix": "Any",
+    "_testing_arrays.generate_matrix": "Any",
 }
 # The results of functions where some of their parameters, with the defaults, are of these types.
 _USUAL = {
@@ -333,7 +333,7 @@ class _Stub:
                     break
             else:
                 cls = ast.unparse(node.bases[0])
-                module = "_generator"
+                module = "_generator" if cls == "Generator" else "_distributions"
 
     # --- classes ---
 

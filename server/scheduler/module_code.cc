@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "server/ops/kernel_arguments.h"
+#include "server/ops/plan.h"
 
 namespace stride::scheduler {
 

@@ -8,7 +8,7 @@ namespace stride::scheduler {
 
 session::ArrayPtr WholeOf(const ArrayInfo& info, const ops::Spread& spread,
                           session::ArrayList parts) {
-  auto whole = MakePooled<Array>();
+  auto whole = MakePooled<session::Array>();
   whole->info = info;
   auto shards = std::make_shared<session::Shards>();
   shards->axis = spread.axis;

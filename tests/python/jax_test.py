@@ -366,14 +366,14 @@ class ProgramsTest(client_case.ClientCase):
 
 class ExamplesTest(client_case.ClientCase):
     def test_docstrings(self):
-        from stride.jax import _config, _gradients, _runtime, _transforms, ad_checkpoint, debug, nn, random, scipy
-        from stride.jax import test_util
+        from stride.jax import _config, _custom_gradients, _gradients, _runtime, _transforms
+        from stride.jax import ad_checkpoint, debug, nn, random, scipy, test_util
         from stride.jax.example_libraries import optimizers, stax
 
         self.run_examples(
             ad_checkpoint, optimizers, stax, test_util,
-            _config, _gradients, _runtime, _transforms, debug, nn, nn.initializers, random, lax, scipy.special,
-            scipy.linalg, scipy.stats
+            _config, _custom_gradients, _gradients, _runtime, _transforms, debug, nn, nn.initializers,
+            random, lax, scipy.special, scipy.linalg, scipy.stats
         )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _encoding, _execution, _graph, _session, abi
+from stride import _encoding, _execution, _numbers, _session, abi
 from stride._stream import Answer, Note
 from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
@@ -354,7 +354,7 @@ class KernelTest(client_case.ClientCase):
                 handles = [one._node.handle for one in (x, y)]
                 wanted = pb.KernelLaunch(source=AXPY, entry="axpy", options=["-DSTEP=5"], grid=pb.Dim3(x=3, y=2),
                                          block=pb.Dim3(x=128), shared_memory_bytes=16, cooperative=True)
-                wanted.arguments.add().scalar.CopyFrom(_graph.Number(number).to_proto())
+                wanted.arguments.add().scalar.CopyFrom(_numbers.Number(number).to_proto())
                 for handle in handles:
                     wanted.arguments.add().array.handle = handle
                 aggregate = wanted.arguments.add().aggregate

@@ -12,7 +12,7 @@ import numpy as np
 import client_case
 import stride as st
 from stride import _at, _jit, _program, _program_parts, _transfers, _vmap, lax, tree_util
-from stride.lax import _control, _operators, _shapes
+from stride.lax import _branches, _control, _operators, _scans, _shapes, _slices
 from stride.v1 import operation_pb2 as pb
 
 Pair = collections.namedtuple("Pair", "first second")
@@ -1157,7 +1157,8 @@ class TreeTest(unittest.TestCase):
 
 class ExamplesTest(client_case.ClientCase):
     def test_examples(self):
-        self.run_examples(tree_util, _control, _shapes, _at, _transfers, _jit, _vmap)
+        self.run_examples(tree_util, _branches, _control, _scans, _shapes, _slices)
+        self.run_examples(_at, _transfers, _jit, _vmap)
         self.assertGreater(len(_operators.__all__), 50)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _array, _encoding, _graph, _session
+from stride import _array, _encoding, _flush, _graph, _session
 from stride.v1 import compute_service_pb2
 
 
@@ -161,7 +161,7 @@ class LazyTest(client_case.ClientCase):
         with self.session._lock, unittest.mock.patch.object(
             self.session, "_next_id", itertools.count(1 << 20).__next__
         ):
-            flush = _graph.Flush(self.session)
+            flush = _flush.Flush(self.session)
             flush._as_messages = as_messages
             for value in values:
                 flush.materialise(value._node)
@@ -635,7 +635,7 @@ class LazyTest(client_case.ClientCase):
     def test_a_part_that_cannot_be_sent_leaves_nothing(self):
         x = (st.asarray(np.arange(6.0)) + 0).block_until_ready()
         before = len(self.session.list_arrays())
-        with unittest.mock.patch.object(_graph.Flush, "_elementwise", side_effect=RuntimeError("no command")):
+        with unittest.mock.patch.object(_flush.Flush, "_elementwise", side_effect=RuntimeError("no command")):
             joined = st.concat([x * 2, x + 1])
             for _ in range(3):
                 with self.assertRaises(RuntimeError):

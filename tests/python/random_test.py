@@ -12,7 +12,7 @@ import numpy as np
 
 import client_case
 import stride as st
-from stride import _bit_generator, _generator, _random_state
+from stride import _bit_generator, _distributions, _generator, _random_state
 
 DIGESTS = (
     ("random", (), "f23d59bc32908850"), ("uniform", (-3.0, 5.0), "f4032fa90457e356"),
@@ -517,7 +517,7 @@ class RandomTest(client_case.ClientCase):
                         f"{found!r} beside {expected!r}")
 
     def test_examples(self):
-        self.run_examples(st.random, _bit_generator, _generator, _random_state)
+        self.run_examples(st.random, _bit_generator, _distributions, _generator, _random_state)
 
     def test_public_names(self):
         self.assertEqual(sorted(set(np.random.__all__) - set(st.random.__all__)), [])

@@ -10,7 +10,7 @@ import numpy as np
 
 import client_case
 import vmap_test
-from stride import _dtypes, _errors, _program, _vmap
+from stride import _batching, _dtypes, _errors, _program, _vmap
 from stride._graph import record_several
 from stride._array import wrap
 from stride.v1 import operation_pb2 as pb, program_service_pb2 as proto, program_service_pb2_grpc
@@ -28,7 +28,7 @@ class VmapRulesTest(vmap_test.VmapTest):
 
     def setUp(self):
         super().setUp()
-        trace, run = _vmap.trace, _vmap._Batcher.run
+        trace, run = _vmap.trace, _batching._Batcher.run
 
         def traced(function, structure, specs, outer):
             template, result = trace(function, structure, specs, outer)
@@ -46,7 +46,7 @@ class VmapRulesTest(vmap_test.VmapTest):
                 self.compare(template, made, batcher.size, given)
             return made
 
-        for owner, name, new in ((_vmap, "trace", traced), (_vmap._Batcher, "run", batched)):
+        for owner, name, new in ((_vmap, "trace", traced), (_batching._Batcher, "run", batched)):
             patch = mock.patch.object(owner, name, new)
             patch.start()
             self.addCleanup(patch.stop)

@@ -19,53 +19,82 @@ from numpy import (
     uint64,
 )
 
+from stride._array import Array  # first: functions import it, and it imports them at its end
 from stride import (
     _arrangement,
+    _assembly,
     _bits,
     _calculus,
+    _casts,
     _comparisons,
+    _conversion,
     _creation,
+    _deviations,
+    _diagonals,
     _dtypes,
     _elementwise,
     _errors,
     _files,
     _functions,
     _grids,
+    _groups,
+    _histograms,
     _host_functions,
     _inspection,
+    _jobs,
     _joining,
+    _kernel_modules,
     _linear_algebra,
     _manipulation,
     _named,
     _nan_reductions,
     _nditer,
     _numpy_names,
+    _ordering,
+    _padding,
     _polynomials,
+    _quantiles,
     _reductions,
     _routines,
+    _running,
     _selection,
     _sets,
     _statistics,
     _transfers,
+    _triangles,
+    _unique,
+    _windows,
 )
 
 for _offering in (
-    _calculus, _comparisons, _creation, _elementwise, _grids, _joining, _linear_algebra, _manipulation, _nan_reductions,
-    _polynomials, _reductions, _routines, _selection, _sets, _statistics,
+    _assembly, _calculus, _casts, _comparisons, _conversion, _creation, _deviations, _diagonals, _elementwise, _grids,
+    _groups, _histograms, _joining, _linear_algebra, _manipulation, _nan_reductions, _ordering, _padding, _polynomials,
+    _quantiles, _reductions, _routines, _running, _selection, _sets, _statistics, _triangles, _unique, _windows,
 ):  # fmt: skip
     _host_functions.offer(vars(_offering))
 
-from stride._array import Array
 from stride._arrangement import *  # noqa: F401,F403
+from stride._assembly import *  # noqa: F401,F403
 from stride._bits import *  # noqa: F401,F403
 from stride._calculus import *  # noqa: F401,F403
+from stride._casts import *  # noqa: F401,F403
 from stride._comparisons import *  # noqa: F401,F403
+from stride._conversion import *  # noqa: F401,F403
 from stride._creation import *  # noqa: F401,F403
+from stride._deviations import *  # noqa: F401,F403
+from stride._diagonals import *  # noqa: F401,F403
 from stride._elementwise import *  # noqa: F401,F403
 from stride._errors import *  # noqa: F401,F403
 from stride._files import *  # noqa: F401,F403
 from stride._functions import *  # noqa: F401,F403
 from stride._grids import *  # noqa: F401,F403
+from stride._jobs import *  # noqa: F401,F403
+from stride._kernel_modules import *  # noqa: F401,F403
+from stride._padding import *  # noqa: F401,F403
+from stride._triangles import *  # noqa: F401,F403
+from stride._windows import *  # noqa: F401,F403
+from stride._groups import *  # noqa: F401,F403
+from stride._histograms import *  # noqa: F401,F403
 from stride._inspection import *  # noqa: F401,F403
 from stride._inspection import __array_namespace_info__
 from stride._joining import *  # noqa: F401,F403
@@ -78,9 +107,13 @@ from stride._named import *  # noqa: F401,F403
 from stride._nan_reductions import *  # noqa: F401,F403
 from stride._nditer import *  # noqa: F401,F403
 from stride._numpy_names import *  # noqa: F401,F403
+from stride._ordering import *  # noqa: F401,F403
 from stride._polynomials import *  # noqa: F401,F403
+from stride._quantiles import *  # noqa: F401,F403
 from stride._reductions import *  # noqa: F401,F403
 from stride._routines import *  # noqa: F401,F403
+from stride._unique import *  # noqa: F401,F403
+from stride._running import *  # noqa: F401,F403
 from stride._selection import *  # noqa: F401,F403
 from stride._sets import *  # noqa: F401,F403
 from stride._statistics import *  # noqa: F401,F403
@@ -92,10 +125,11 @@ if _TYPE_CHECKING:  # all of these are imported on first use (`_ON_USE`)
     from stride import abi, aio, cuda, fft, lax, linalg, random, tree, tree_util
     from stride._about import devices, show_config
     from stride._einsum import einsum, einsum_path
+    from stride._gufunc import guvectorize
     from stride._jit import jit
     from stride._mapping import MappedArray
     from stride._module import Global, RawModule
-    from stride._python_kernel import Kernel, guvectorize, kernel
+    from stride._python_kernel import Kernel, kernel
     from stride._vmap import vmap
     from stride.cuda import (
         atomic, blockDim, blockIdx, grid, gridDim, gridsize, local, shared, syncthreads, syncwarp, threadIdx,
@@ -115,16 +149,28 @@ __all__ = [
     "vectorize", "vmap",
 ]
 __all__ += _arrangement.__all__
+__all__ += _assembly.__all__
 __all__ += _bits.__all__
 __all__ += _calculus.__all__
+__all__ += _casts.__all__
 __all__ += _comparisons.__all__
+__all__ += _conversion.__all__
 __all__ += _creation.__all__
 __all__ += ["einsum", "einsum_path"]
+__all__ += _deviations.__all__
+__all__ += _diagonals.__all__
 __all__ += _elementwise.__all__
 __all__ += _errors.__all__
 __all__ += _files.__all__
 __all__ += _functions.__all__
 __all__ += _grids.__all__
+__all__ += _jobs.__all__
+__all__ += _kernel_modules.__all__
+__all__ += _padding.__all__
+__all__ += _triangles.__all__
+__all__ += _windows.__all__
+__all__ += _groups.__all__
+__all__ += _histograms.__all__
 __all__ += _inspection.__all__
 __all__ += _joining.__all__
 __all__ += _linear_algebra.__all__
@@ -133,9 +179,13 @@ __all__ += _named.__all__
 __all__ += _nan_reductions.__all__
 __all__ += _nditer.__all__
 __all__ += _numpy_names.__all__
+__all__ += _ordering.__all__
 __all__ += _polynomials.__all__
+__all__ += _quantiles.__all__
 __all__ += _reductions.__all__
 __all__ += _routines.__all__
+__all__ += _unique.__all__
+__all__ += _running.__all__
 __all__ += _selection.__all__
 __all__ += _sets.__all__
 __all__ += _statistics.__all__
@@ -172,7 +222,8 @@ _ON_USE = {
     "jit": "_jit",
     "MappedArray": "_mapping",
     **dict.fromkeys(["Global", "RawModule"], "_module"),
-    **dict.fromkeys(["Kernel", "guvectorize", "kernel"], "_python_kernel"),
+    "guvectorize": "_gufunc",
+    **dict.fromkeys(["Kernel", "kernel"], "_python_kernel"),
     "vmap": "_vmap",
     **dict.fromkeys(
         ["atomic", "blockDim", "blockIdx", "grid", "gridDim", "gridsize", "local", "shared", "syncthreads", "syncwarp",

@@ -1,22 +1,19 @@
 """The array that users hold."""
 
-import operator
-import warnings
 import weakref
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Optional, Tuple
 
 import numpy as np
 
 from stride import _errors, _graph
 from stride._array_methods import NumpyMethods
+from stride._array_properties import Properties
+from stride._array_reading import Reading
 from stride._device_methods import DeviceMethods
-from stride._execution import DeviceName
-from stride._graph import Node, Number, PartStrides, elementwise
+from stride._graph import Node, elementwise
 from stride._jax_methods import JaxMethods
-
-if TYPE_CHECKING:
-    from stride._array_attributes import Flags, Flat
-    from stride._sharding import Sharding
+from stride._numbers import Number
+from stride._views import PartStrides
 
 _SCALARS = (bool, int, float, complex, np.generic)
 # Attributes of NumPy's scalars, each of some types, that an array without axes has as well.
@@ -34,7 +31,7 @@ _ARRAY_LIKE = (
 )
 
 
-class Array(NumpyMethods, DeviceMethods, JaxMethods):
+class Array(Properties, Reading, NumpyMethods, DeviceMethods, JaxMethods):
     """An n-dimensional array on a daemon's device, computed when it is read.
 
     Operations record themselves and return at once; reading (`np.asarray`, `float`, `print`, `tolist`) sends
@@ -73,7 +70,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             made = _creation.zeros(shape, dtype, order)
         else:
             buffer = buffer._read() if isinstance(buffer, Array) else buffer
-            made = _creation.asarray(np.ndarray(shape, dtype, buffer, offset, strides, order))
+            made = _conversion.asarray(np.ndarray(shape, dtype, buffer, offset, strides, order))
         # The other array is left without a node, so that its end changes nothing.
         self._node = made._node
         del made._node
@@ -83,428 +80,6 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             self._node.held = False
         except (AttributeError, _errors.ArrayDeleted):
             pass  # it was never given a node, or has given it up
-
-    # --- attributes ---
-
-    @property
-    def shape(self) -> Tuple[int, ...]:
-        """How many elements there are along each axis.
-
-        Example
-            >>> st.zeros((2, 3)).shape
-            (2, 3)
-        """
-        return self._node.shape
-
-    @shape.setter
-    def shape(self, shape) -> None:
-        """Another shape of the same elements, where that is a view."""
-        try:
-            view = _manipulation.reshape(self, shape, copy=False)
-        except ValueError as error:
-            if "no view of this array" not in str(error):
-                raise
-            raise AttributeError(
-                "Incompatible shape for in-place modification. Use `.reshape()` to make a copy."
-            ) from None
-        self._node, view._node = view._node, self._node
-
-    @property
-    def strides(self) -> Tuple[int, ...]:
-        """How many bytes lie between neighbours along each axis.
-
-        Example
-            >>> st.zeros((2, 3)).strides
-            (24, 8)
-        """
-        from stride import _array_attributes
-
-        return _array_attributes.byte_strides(self)
-
-    @property
-    def flags(self) -> "Flags":
-        """How the elements lie: c_contiguous, f_contiguous, owndata, writeable and so on.
-
-        Example
-            >>> st.zeros((2, 3)).flags.c_contiguous
-            True
-        """
-        from stride import _array_attributes
-
-        return _array_attributes.Flags(self)
-
-    @property
-    def base(self) -> Optional["Array"]:
-        """The array that this is a view of. None if the array owns its elements, and once the base is
-        deleted: its views then own them.
-
-        Example
-            >>> x = st.arange(4)
-            >>> x[1:].base is x, x.base
-            (True, None)
-        """
-        buffer = self._node.buffer
-        owner = None if buffer is None or buffer.owner is None else buffer.owner()
-        return None if owner is None or owner is self or owner._node.buffer is not buffer else owner
-
-    @property
-    def flat(self) -> "Flat":
-        """The elements in C order, to iterate over, to index and to write.
-
-        Example
-            >>> [int(one) for one in st.array([[1, 2], [3, 4]]).flat]
-            [1, 2, 3, 4]
-        """
-        from stride import _array_attributes
-
-        return _array_attributes.Flat(self)
-
-    @flat.setter
-    def flat(self, value) -> None:
-        from stride import _array_attributes
-
-        _array_attributes.Flat(self)[:] = value
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The element type.
-
-        Example
-            >>> st.zeros(2, st.float32).dtype
-            dtype('float32')
-        """
-        return self._node.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes.
-
-        Example
-            >>> st.zeros((2, 3)).ndim
-            2
-        """
-        return len(self._node.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements.
-
-        Example
-            >>> st.zeros((2, 3)).size
-            6
-        """
-        return self._node.size
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes of all elements.
-
-        Example
-            >>> st.zeros((2, 3), st.float32).nbytes
-            24
-        """
-        return self._node.nbytes
-
-    @property
-    def itemsize(self) -> int:
-        """The bytes of an element.
-
-        Example
-            >>> st.zeros(2, st.float32).itemsize
-            4
-        """
-        return self._node.dtype.itemsize
-
-    @property
-    def session(self):
-        """The session that it belongs to.
-
-        Example
-            >>> st.zeros(2).session is st.current_session()
-            True
-        """
-        return self._node.session
-
-    @property
-    def device(self) -> str:
-        """The device that it was put on or that the session's operations run on, or `auto` where the daemon chooses for
-        each.
-
-        Example
-            >>> isinstance(st.zeros(2).device, str)
-            True
-        """
-        return DeviceName(self._node.device.replace("devices/", "", 1) or "auto")
-
-    def to_device(self, device: str, /, *, stream: Optional[Any] = None) -> "Array":
-        """A copy there; this array itself when that is where it is.
-
-        Parameters
-            device: the name of a device, such as `cuda:0`.
-            stream: None; the array API has others for libraries with streams.
-        Returns
-            An array of the same shape and type.
-        Raises
-            NotFound for a device that the daemon does not have, ValueError for a stream.
-        Example
-            >>> st.arange(2).to_device(st.devices()[0].name).tolist()
-            [0, 1]
-        """
-        if stream is not None:
-            raise ValueError("the service has no streams: stream must be None")
-        return self if device == self.device else _manipulation.to_device(self, device)
-
-    @property
-    def sharding(self) -> Optional["Sharding"]:
-        """How it is spread over devices, as the daemon says; None: it is in one piece.
-
-        Example
-            >>> print(st.zeros(2).sharding)
-            None
-        """
-        from stride._sharding import Sharding
-
-        if not self._node.handle and self._node.op is None and self._node.host is not None:
-            return None
-        described = self._node.session._describe(self._node)
-        return Sharding.from_proto(described.sharding) if described.HasField("sharding") else None
-
-    def to_sharding(self, sharding: Optional["Sharding"], /) -> "Array":
-        """A copy spread in this way; None: in one piece.
-
-        Parameters
-            sharding: a Sharding, or None.
-        Returns
-            An array of the same shape and type.
-        Raises
-            NotFound for a device that the daemon does not have.
-        Example
-            >>> st.arange(2).to_sharding(None).tolist()
-            [0, 1]
-        """
-        from stride._sharding import reshard
-
-        return reshard(self, sharding)
-
-    @property
-    def T(self) -> "Array":  # noqa: N802, NumPy's name
-        """A view with all axes reversed.
-
-        Example
-            >>> st.zeros((2, 3)).T.shape
-            (3, 2)
-        """
-        return _manipulation.permute_dims(self)
-
-    @property
-    def mT(self) -> "Array":  # noqa: N802, the standard's name
-        """A view of matrices in the last two axes with rows and columns exchanged.
-
-        Example
-            >>> st.zeros((5, 2, 3)).mT.shape
-            (5, 3, 2)
-        """
-        return _manipulation.matrix_transpose(self)
-
-    @property
-    def real(self) -> "Array":
-        """A view of the real parts; for an array of real numbers, the array itself.
-
-        Example
-            >>> st.array([1 + 2j]).real.tolist()
-            [1.0]
-        """
-        if self.dtype.kind != "c":
-            return self
-        from stride import _array_attributes
-
-        return _array_attributes.real_part(self)
-
-    @property
-    def imag(self) -> "Array":
-        """A view of the imaginary parts; for an array of real numbers, zeros for reading.
-
-        Example
-            >>> st.array([1 + 2j]).imag.tolist()
-            [2.0]
-        """
-        if self.dtype.kind != "c":
-            return wrap(elementwise("imag", (self._node,)).freeze())
-        from stride import _array_attributes
-
-        return _array_attributes.imaginary_part(self)
-
-    @real.setter
-    def real(self, value) -> None:
-        """Writes the real parts; the imaginary ones stay."""
-        from stride import _array_attributes
-
-        if self.dtype.kind != "c":
-            self[...] = value
-        elif not _array_attributes.is_part(value, self, "real"):
-            self[...] = _array_attributes.complex_of(value, self.imag)
-
-    @imag.setter
-    def imag(self, value) -> None:
-        """Writes the imaginary parts; the real ones stay."""
-        from stride import _array_attributes
-
-        if self.dtype.kind != "c":
-            raise TypeError("array does not have imaginary part to set")
-        if not _array_attributes.is_part(value, self, "imag"):
-            self[...] = _array_attributes.complex_of(self.real, value)
-
-    # --- reading ---
-
-    def _read(self) -> np.ndarray:
-        return self._node.session._read(self._node)
-
-    def to_numpy(self, *, progress=None) -> np.ndarray:
-        """A copy on the host. `progress(done_bytes, total_bytes)` is called while a large array comes down.
-
-        Parameters
-            progress: a function of two numbers of bytes, or None.
-        Returns
-            A numpy.ndarray of the same shape and type.
-        Raises
-            The error of the operation that computes the array.
-        Example
-            >>> st.arange(3).to_numpy()
-            array([0, 1, 2])
-        """
-        return self._node.session._read_own(self._node, progress)
-
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
-        if copy is False:
-            raise ValueError("the elements are on a device: reading them is always a copy")
-        if dtype is not None and np.dtype(dtype) != self.dtype:
-            return self._read().astype(dtype)
-        return self.to_numpy()
-
-    @property
-    def __array_interface__(self) -> dict:
-        """A copy on the host, for libraries that take memory in this way, as Pillow does. The strides are always
-        there: such a library then asks for `tobytes`, since an array has no buffer of the host."""
-        host = self.__array__()
-        if host.dtype.kind not in "biufc":
-            raise AttributeError(f"the array interface has no element type {host.dtype}")
-        if not (host.flags.c_contiguous or host.flags.f_contiguous):
-            host = np.ascontiguousarray(host)
-        data = host.ravel("K").data  # a view: the elements as they lie
-        return {"version": 3, "shape": host.shape, "typestr": host.dtype.str, "strides": host.strides, "data": data}
-
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """A DLPack capsule of a copy on the host. `copy=False`: the cached elements of a small array, which
-        the consumer then owns; the mapped memory of an array on a CPU device of this machine, for reading.
-        `dl_device` a GPU: the mapped memory of an array there."""
-        from stride import _interchange
-
-        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
-            if copy or tuple(dl_device)[0] != 2:  # kDLCUDA
-                raise BufferError(f"only host memory and a GPU's are given, not device {tuple(dl_device)}")
-            return self.map_memory().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
-        if stream not in (None, -1):
-            raise BufferError(f"host memory has no streams: stream must be None, not {stream!r}")
-        if copy is False and not self._node.session._may_hand_over(self._node):
-            return _interchange.mapped_on_host(self).__dlpack__(max_version=max_version)
-        values = self._node.session._hand_over(self._node) if copy is False else self.to_numpy()
-        return _interchange.exported(values, max_version)
-
-    def __dlpack_device__(self) -> Tuple[int, int]:
-        return (1, 0)  # kDLCPU
-
-    def item(self, *args):
-        """An element as Python's number: the only one, or the one at a place in C order or at indices.
-
-        Parameters
-            args: nothing, a number in C order, or an index for each axis.
-        Returns
-            A bool, an int, a float or a complex.
-        Raises
-            ValueError where no place is given and there is not one element; IndexError for a place outside.
-        Example
-            >>> st.array([[1, 2], [3, 4]]).item(1, 0)
-            3
-        """
-        if args:
-            index = args[0] if len(args) == 1 else args
-            if isinstance(index, tuple) and len(index) == 1:
-                index = index[0]
-            if not isinstance(index, tuple):
-                return _manipulation.ravel(self)[operator.index(index)]._read().item()
-            if len(index) != self.ndim:
-                raise ValueError("incorrect number of indices for array")
-            return self[index]._read().item()
-        if self.size != 1:
-            raise ValueError("only an array of one element is a Python scalar")
-        return self._read().item()
-
-    def tolist(self):
-        """The elements as nested lists of Python's numbers.
-
-        Returns
-            Nested lists, as deep as there are axes; a number for an array without axes.
-        Raises
-            The error of the operation that computes the array.
-        Example
-            >>> st.array([[1, 2], [3, 4]]).tolist()
-            [[1, 2], [3, 4]]
-        """
-        return self._read().tolist()
-
-    def _one(self, what: str):
-        if self.size != 1:
-            raise TypeError(f"only an array of one element converts to {what}; this one has the shape {self.shape}")
-        return self._read().item()
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            raise ValueError("the truth of an array is ambiguous; use stride.any or stride.all")
-        return bool(self._one("bool"))
-
-    def __int__(self) -> int:
-        return int(_real_number(self._one("int")))
-
-    def __float__(self) -> float:
-        return float(_real_number(self._one("float")))
-
-    def __complex__(self) -> complex:
-        return complex(self._one("complex"))
-
-    def __index__(self) -> int:
-        if self.dtype.kind not in "iu" or self.ndim:
-            raise TypeError("only a zero-dimensional array of integers is an index")
-        return operator.index(self._one("int"))
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("a zero-dimensional array has no length")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator["Array"]:
-        if not self.shape:
-            raise TypeError("a zero-dimensional array cannot be iterated over")
-        return self._rows()
-
-    def _rows(self) -> Iterator["Array"]:
-        """Reads in blocks, rather than one element at a time."""
-        count = self.shape[0]
-        if self._node.session._is_trace or self.nbytes <= BLOCK_BYTES:
-            if not self._node.session._is_trace:
-                self._read()
-            yield from (self[i] for i in range(count))
-            return
-        step = max(1, BLOCK_BYTES * count // self.nbytes)
-        for begin in range(0, count, step):
-            block = self[begin:begin + step]
-            if block.nbytes <= BLOCK_BYTES:
-                block._read()
-            yield from (block[i] for i in range(block.shape[0]))
-
-    def __contains__(self, value) -> bool:
-        """True if an element equals the value: one round trip."""
-        found = self == value
-        return bool(found if isinstance(found, bool) else _reductions.any(found))
 
     def __repr__(self) -> str:
         if not is_readable(self):
@@ -546,7 +121,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return bytes(values) if self.ndim else bytes(values[()])
 
     def __copy__(self) -> "Array":
-        return _manipulation.copy(self)
+        return _casts.copy(self)
 
     def copy(self, order: Optional[str] = "C") -> "Array":
         """A copy, which shares no elements.
@@ -562,7 +137,7 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
             >>> x.tolist()
             [0.0, 0.0]
         """
-        return _manipulation.copy(self) if order == "C" else _creation.copy(self, order)
+        return _casts.copy(self) if order == "C" else _conversion.copy(self, order)
 
     def __reduce__(self):
         """By value: the elements travel, and come back as an array of the session that is then current."""
@@ -690,23 +265,10 @@ class Array(NumpyMethods, DeviceMethods, JaxMethods):
         return NotImplemented if _operand(self, other) is NotImplemented else _ufunc.call("divmod", (other, self))
 
 
-def _real_number(value):
-    """Python's number without its imaginary part, with NumPy's warning."""
-    if type(value) is not complex:
-        return value
-    warnings.warn(
-        "Casting complex values to real discards the imaginary part", np.exceptions.ComplexWarning, stacklevel=3
-    )
-    return value.real
-
-
 def _restored(values: np.ndarray) -> Array:
-    from stride import _creation
+    from stride import _conversion
 
-    return _creation.asarray(values)
-
-
-BLOCK_BYTES = 64 << 10  # that the host keeps of what it reads
+    return _conversion.asarray(values)
 
 
 def is_readable(array: Array) -> bool:
@@ -725,7 +287,7 @@ def _text(array: Array, separator: str, prefix: str) -> str:
     for axis, extent in enumerate(array.shape):
         if extent > 2 * edge + 1:  # one more marks the omitted elements
             before = (slice(None),) * axis
-            edges = _manipulation.concat(
+            edges = _assembly.concat(
                 [edges[(*before, slice(0, edge + 1))], edges[(*before, slice(extent - edge, None))]], axis=axis
             )
     return np.array2string(edges._read(), separator=separator, prefix=prefix, threshold=0)
@@ -755,7 +317,7 @@ def _operand(array: Array, other):
         return other._node
     if kind is int or kind is float or isinstance(other, _SCALARS):
         return Number(other)
-    if kind is _elements.Element:
+    if kind is _element_numbers.Element:
         return Number(other._host)
     if isinstance(other, Array):
         return other._node
@@ -768,9 +330,9 @@ def host_array(anything) -> np.ndarray:
     """Converts a NumPy array-like. All data that is not from the service passes through here. Arrays of the service
     within lists are read."""
     if isinstance(anything, (list, tuple)):
-        from stride import _creation
+        from stride import _conversion
 
-        return _creation.from_sequence(anything)
+        return _conversion.from_sequence(anything)
     if isinstance(anything, np.ma.MaskedArray):
         raise _errors.DataTypeMismatch(
             "a masked array is not taken in, since the service has no masks and what is masked would count; give "
@@ -783,8 +345,8 @@ def node_of(anything, session=None) -> Node:
     """The node of an array, or of one made of a number or of a value that NumPy converts to an array."""
     if isinstance(anything, Array):
         return anything._node
-    if isinstance(anything, (list, tuple)) and _creation.has_arrays_to_compute(anything):
-        return _creation.joined_sequence(anything)._node
+    if isinstance(anything, (list, tuple)) and _conversion.has_arrays_to_compute(anything):
+        return _conversion.joined_sequence(anything)._node
     from stride._session import current_session
 
     return (session or current_session())._upload(host_array(anything))
@@ -806,7 +368,7 @@ def operands_of(arguments, session=None) -> tuple:
             one = Number(one)
         elif isinstance(one, Array):
             session = session or one.session
-            if kind is _elements.Element:
+            if kind is _element_numbers.Element:
                 one = Number(one._host)
             else:
                 one, has_node = one._node, True
@@ -850,7 +412,7 @@ def _assign_in_place(array: Array, result: Array, casting: str = "same_kind") ->
         is_seen
         or type(node.strides) is PartStrides
         or node.strides
-        and not _manipulation.is_contiguous(node.shape, node.strides)
+        and not _casts.is_contiguous(node.shape, node.strides)
     ):
         _indexing.write(array, result)
         return array
@@ -960,5 +522,5 @@ for _method, _function in {
     setattr(Array, _operator.__name__, _operator)
 
 # These import this module, and its methods use them.
-from stride import _creation, _elements, _indexing, _linear_algebra, _manipulation, _reductions  # noqa: E402
+from stride import _assembly, _casts, _conversion, _creation, _element_numbers, _indexing, _linear_algebra  # noqa: E402
 from stride import _host_arrays  # noqa: E402, F401

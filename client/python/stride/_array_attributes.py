@@ -5,12 +5,14 @@ from typing import Any, Iterator, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _dtypes, _elementwise, _inference, _manipulation, _parts, _routines
+from stride import _arguments, _assembly, _casts, _dtypes, _elementwise, _inference, _manipulation, _parts, _routines
+from stride._array import Array, array_of, wrap
+from stride._array_reading import BLOCK_BYTES
 from stride._copies import NUMBERS
-from stride._array import BLOCK_BYTES, Array, array_of, wrap
+from stride._element_numbers import Element, LocalArray
 from stride._elementwise import where
-from stride._elements import Element, LocalArray
-from stride._graph import FrozenStrides, elementwise
+from stride._graph import elementwise
+from stride._views import FrozenStrides
 
 
 class Flags:
@@ -20,8 +22,8 @@ class Flags:
         node = array._node
         strides = node.strides or _inference.contiguous_strides(node.shape)
         vars(self).update(
-            c_contiguous=_manipulation.is_contiguous(node.shape, strides),
-            f_contiguous=_manipulation.is_contiguous(node.shape[::-1], strides[::-1]),
+            c_contiguous=_casts.is_contiguous(node.shape, strides),
+            f_contiguous=_casts.is_contiguous(node.shape[::-1], strides[::-1]),
             owndata=array.base is None,
             aligned=True,
             writebackifcopy=False,
@@ -157,7 +159,7 @@ class Flat:
         if place is not None:
             return self.base[place]
         taken = _manipulation.ravel(self.base)[key]
-        return taken if taken.ndim == 0 or not isinstance(key, slice) else _manipulation.copy(taken)
+        return taken if taken.ndim == 0 or not isinstance(key, slice) else _casts.copy(taken)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Values that are fewer are repeated, as NumPy's."""
@@ -269,9 +271,9 @@ def resized(array: Array, shape: Any) -> Array:
     count = int(np.prod(shape, dtype=np.int64))
     flat = _manipulation.reshape(array, (array.size,))
     if count <= array.size:
-        return _manipulation.reshape(_manipulation.copy(flat[:count]), shape)
+        return _manipulation.reshape(_casts.copy(flat[:count]), shape)
     more = _creation.zeros((count - array.size,), array.dtype)
-    return _manipulation.reshape(_manipulation.concat([flat, more]), shape)
+    return _manipulation.reshape(_assembly.concat([flat, more]), shape)
 
 
 # By words, whatever the types are: one kernel for each width.
@@ -311,7 +313,7 @@ def _as_type(array: Array, dtype: np.dtype) -> Array:
     from stride import _creation
 
     if dtype == array.dtype:
-        return _manipulation.copy(array)
+        return _casts.copy(array)
     before, after = array.dtype.itemsize, dtype.itemsize
     if not array.ndim and before != after:
         raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
@@ -335,7 +337,7 @@ def _as_type(array: Array, dtype: np.dtype) -> Array:
             text = _REINTERPRET.format(word=_WORDS[width])
             count = array.nbytes // width
             blocks = min(_MAX_BLOCKS, -(-count // _BLOCK))
-            whole = array if array.flags.c_contiguous else _manipulation.copy(array)
+            whole = array if array.flags.c_contiguous else _casts.copy(array)
             RawKernel(text, "stride_reinterpret")((blocks,), (_BLOCK,), (whole, result, np.uint64(count)))
     return result
 
@@ -344,7 +346,7 @@ def _as_real_words(array: Array, dtype: np.dtype, shape: Tuple[int, ...]) -> Opt
     """Complex numbers as pairs of their parts and back, and integers of one size, which need no kernel."""
     parts = ((_dtypes.complex64, _dtypes.float32), (_dtypes.complex128, _dtypes.float64))
     if (array.dtype, dtype) in parts and array.ndim:
-        return _manipulation.reshape(_manipulation.stack([_real(array), _imag(array)], -1), shape)
+        return _manipulation.reshape(_assembly.stack([_real(array), _imag(array)], -1), shape)
     if (dtype, array.dtype) in parts:
         return complex_of(array[..., 0::2], array[..., 1::2])
     if array.dtype.kind in "iu" and dtype.kind in "iu" and array.dtype.itemsize == dtype.itemsize:

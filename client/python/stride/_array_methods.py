@@ -2,14 +2,16 @@
 
 import builtins
 import warnings
-from sys import modules as _modules
 from typing import TYPE_CHECKING, Any, Optional, Tuple
+
+from stride._reduction_methods import ReductionMethods, _stride
+from stride._shape_methods import ShapeMethods
 
 if TYPE_CHECKING:
     from stride._array import Array
 
 
-class NumpyMethods:
+class NumpyMethods(ReductionMethods, ShapeMethods):
     """A part of Array."""
 
     __slots__ = ()
@@ -37,17 +39,17 @@ class NumpyMethods:
         """
         if order == "K" and casting == "unsafe":
             return _stride().astype(self, dtype, copy=copy)
-        from stride import _arguments, _dtypes, _manipulation
+        from stride import _arguments, _assembly, _casts, _dtypes, _manipulation
 
         _arguments.check_order(order)
         _warn_of_complex(self.dtype, dtype)  # type: ignore[attr-defined]
         if casting != "unsafe":
-            checked = _manipulation._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
+            checked = _assembly._cast(self, _dtypes.dtype_of(dtype), casting)  # type: ignore[arg-type]
             return checked if order == "K" else _manipulation.copied(checked, order)
         if not copy and self.dtype == _dtypes.dtype_of(dtype):  # type: ignore[attr-defined]
             either = order is not None and order.upper() == "A"  # C or F
             orders: Any = "CF" if either else (order,)
-            if not all(_manipulation.lies_otherwise(self, one) for one in orders):
+            if not all(_casts.lies_otherwise(self, one) for one in orders):
                 return self  # type: ignore[return-value]
         return _manipulation.copied(self, order, _dtypes.dtype_of(dtype))  # type: ignore[arg-type]
 
@@ -77,457 +79,6 @@ class NumpyMethods:
         if dtype is None or is_class(dtype):
             return self[...]  # type: ignore[index]
         return _array_attributes.reinterpreted(self, dtype)  # type: ignore[arg-type]
-
-    # --- reductions and running results ---
-
-    def sum(self, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> "Array":
-        """The sum of the elements along axes: `stride.sum` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            dtype: in which to sum; integers default to int64 or uint64, others to their own type.
-            out: array of the result's shape that takes it.
-            keepdims: whether the axes stay, with one element each.
-            initial: a number to begin with.
-            where: bools that broadcast with this array; elements where it is false are left out.
-        Returns
-            An array of `dtype` without the axes.
-        Raises
-            AxisError for an axis that this array lacks; ShapeMismatch for an `out` of another shape.
-        Example
-            >>> st.array([[1, 2], [3, 4]]).sum(axis=0).tolist()
-            [4, 6]
-        """
-        return _stride().sum(self, axis, dtype, out, keepdims, initial, where)
-
-    def prod(self, axis=None, dtype=None, out=None, keepdims: bool = False, initial=None, where=True) -> "Array":
-        """The product of the elements along axes: `stride.prod` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            dtype: in which to multiply; integers default to int64 or uint64, others to their own type.
-            out: array of the result's shape that takes it.
-            keepdims: whether the axes stay, with one element each.
-            initial: a number to begin with.
-            where: bools that broadcast with this array; elements where it is false are left out.
-        Returns
-            An array of `dtype` without the axes.
-        Raises
-            AxisError for an axis that this array lacks; ShapeMismatch for an `out` of another shape.
-        Example
-            >>> st.array([2, 3]).prod().item()
-            6
-        """
-        return _stride().prod(self, axis, dtype, out, keepdims, initial, where)
-
-    def mean(self, axis=None, dtype=None, out=None, keepdims: bool = False, *, where=True) -> "Array":
-        """The mean of the elements along axes: `stride.mean` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            dtype: in which to compute; integers default to float64.
-            out: array of the result's shape that takes it.
-            keepdims: whether the axes stay, with one element each.
-            where: bools that broadcast with this array; elements where it is false are left out.
-        Returns
-            An array of `dtype` without the axes; NaN where there is no element.
-        Raises
-            AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([1.0, 3.0]).mean().item()
-            2.0
-        """
-        return _stride().mean(self, axis, dtype, out, keepdims, where=where)
-
-    def min(self, axis=None, out=None, keepdims: bool = False, initial=None, where=True) -> "Array":
-        """The least element along axes: `stride.min` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            out: array of the result's shape that takes it.
-            keepdims: whether the axes stay, with one element each.
-            initial: a number to compare with as well; needed for empty arrays and with `where`.
-            where: bools that broadcast with this array; elements where it is false are left out.
-        Returns
-            An array of this array's type without the axes.
-        Raises
-            ValueError for an empty array without `initial`; AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([3, 1, 2]).min().item()
-            1
-        """
-        return _stride().min(self, axis, out, keepdims, initial, where)
-
-    def max(self, axis=None, out=None, keepdims: bool = False, initial=None, where=True) -> "Array":
-        """The greatest element along axes: `stride.max` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            out: array of the result's shape that takes it.
-            keepdims: whether the axes stay, with one element each.
-            initial: a number to compare with as well; needed for empty arrays and with `where`.
-            where: bools that broadcast with this array; elements where it is false are left out.
-        Returns
-            An array of this array's type without the axes.
-        Raises
-            ValueError for an empty array without `initial`; AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([3, 1, 2]).max().item()
-            3
-        """
-        return _stride().max(self, axis, out, keepdims, initial, where)
-
-    def any(self, axis=None, out=None, keepdims: bool = False, *, where=True) -> "Array":
-        """Whether any element is not zero, along axes: `stride.any` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            out: array of the result's shape that takes it.
-            keepdims: whether the axes stay, with one element each.
-            where: bools that broadcast with this array; elements where it is false are left out.
-        Returns
-            An array of bool without the axes; NaN counts as true.
-        Raises
-            AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([0, 1]).any().item()
-            True
-        """
-        return _stride().any(self, axis, out, keepdims, where=where)
-
-    def all(self, axis=None, out=None, keepdims: bool = False, *, where=True) -> "Array":
-        """Whether every element is not zero, along axes: `stride.all` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            out: array of the result's shape that takes it.
-            keepdims: whether the axes stay, with one element each.
-            where: bools that broadcast with this array; elements where it is false are left out.
-        Returns
-            An array of bool without the axes; NaN counts as true.
-        Raises
-            AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([0, 1]).all().item()
-            False
-        """
-        return _stride().all(self, axis, out, keepdims, where=where)
-
-    def std(
-        self, axis=None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
-        correction=None,
-    ) -> "Array":
-        """The standard deviation of the elements along axes: `stride.std` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            dtype: in which to compute; integers default to float64.
-            out: array of the result's shape that takes it.
-            ddof: is subtracted from the number of elements before the division.
-            keepdims: whether the axes stay, with one element each.
-            where: bools that broadcast with this array; elements where it is false are left out.
-            mean: the mean, as `mean(a, axis, keepdims=True)` gives it, where it is known.
-            correction: is subtracted from the number of elements before the division.
-        Returns
-            An array of the real type that belongs to `dtype`, without the axes.
-        Raises
-            AxisError for an axis that this array lacks; ValueError where ddof and correction are given.
-        Example
-            >>> st.array([1.0, 3.0]).std().item()
-            1.0
-        """
-        return _stride().std(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
-
-    def var(
-        self, axis=None, dtype=None, out=None, ddof: float = 0, keepdims: bool = False, *, where=True, mean=None,
-        correction=None,
-    ) -> "Array":
-        """The variance of the elements along axes: `stride.var` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            dtype: in which to compute; integers default to float64.
-            out: array of the result's shape that takes it.
-            ddof: is subtracted from the number of elements before the division.
-            keepdims: whether the axes stay, with one element each.
-            where: bools that broadcast with this array; elements where it is false are left out.
-            mean: the mean, as `mean(a, axis, keepdims=True)` gives it, where it is known.
-            correction: is subtracted from the number of elements before the division.
-        Returns
-            An array of the real type that belongs to `dtype`, without the axes.
-        Raises
-            AxisError for an axis that this array lacks; ValueError where ddof and correction are given.
-        Example
-            >>> st.array([1.0, 3.0]).var().item()
-            1.0
-        """
-        return _stride().var(self, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
-
-    def argmin(self, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> "Array":
-        """The place of the least element along an axis: `stride.argmin` of this array.
-
-        Parameters
-            axis: None for a place among all elements in C order, or an integer.
-            out: array of int64 of the result's shape that takes it.
-            keepdims: whether the axis stays, with one element.
-        Returns
-            An array of int64 without the axis.
-        Raises
-            ValueError for an empty array; AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([3, 1, 2]).argmin().item()
-            1
-        """
-        return _stride().argmin(self, axis, out, keepdims=keepdims)
-
-    def argmax(self, axis: Optional[int] = None, out=None, *, keepdims: bool = False) -> "Array":
-        """The place of the greatest element along an axis: `stride.argmax` of this array.
-
-        Parameters
-            axis: None for a place among all elements in C order, or an integer.
-            out: array of int64 of the result's shape that takes it.
-            keepdims: whether the axis stays, with one element.
-        Returns
-            An array of int64 without the axis.
-        Raises
-            ValueError for an empty array; AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([3, 1, 2]).argmax().item()
-            0
-        """
-        return _stride().argmax(self, axis, out, keepdims=keepdims)
-
-    def cumsum(self, axis: Optional[int] = None, dtype=None, out=None) -> "Array":
-        """Running sums along an axis: `stride.cumsum` of this array.
-
-        Parameters
-            axis: the axis; None flattens this array first.
-            dtype: in which to sum; integers default to int64 or uint64, others to their own type.
-            out: array of the result's shape that takes it.
-        Returns
-            An array.
-        Raises
-            AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([1, 2, 3]).cumsum().tolist()
-            [1, 3, 6]
-        """
-        return _stride().cumsum(self, axis, dtype, out)
-
-    def cumprod(self, axis: Optional[int] = None, dtype=None, out=None) -> "Array":
-        """Running products along an axis: `stride.cumprod` of this array.
-
-        Parameters
-            axis: the axis; None flattens this array first.
-            dtype: in which to sum; integers default to int64 or uint64, others to their own type.
-            out: array of the result's shape that takes it.
-        Returns
-            An array.
-        Raises
-            AxisError for an axis that this array lacks.
-        Example
-            >>> st.array([1, 2, 3]).cumprod().tolist()
-            [1, 2, 6]
-        """
-        return _stride().cumprod(self, axis, dtype, out)
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype=None, out=None) -> "Array":
-        """The sum of a diagonal: `stride.trace` of this array.
-
-        Parameters
-            offset: the number of the diagonal: 0 for the main one, above it positive.
-            axis1: the axis of the rows.
-            axis2: the axis of the columns.
-            dtype: the element type of the result; by default the one that NumPy gives it.
-            out: an array of the result's shape that takes it.
-        Returns
-            An array.
-        Example
-            >>> st.array([[1, 2], [3, 4]]).trace().item()
-            5
-        """
-        return _stride().trace(self, offset, axis1, axis2, dtype, out)
-
-    def ptp(self, axis=None, out=None, keepdims: bool = False) -> "Array":
-        """The difference of the greatest and the least element along axes: `stride.ptp` of this array.
-
-        Parameters
-            axis: None for all, an integer, or a tuple of them.
-            out: array of the result's shape that takes it.
-            keepdims: whether the axes stay, with one element each.
-        Returns
-            An array of this array's type without the axes.
-        Raises
-            ValueError for an empty array; DataTypeMismatch for bools.
-        Example
-            >>> st.array([3, 1, 7]).ptp().item()
-            6
-        """
-        return _stride().ptp(self, axis, out, keepdims)
-
-    # --- shapes ---
-
-    def reshape(self, *shape, order: Optional[str] = "C", copy: Optional[bool] = None) -> "Array":
-        """The elements in another shape: integers, or one sequence of them. A view where there is one, else a copy.
-
-        Parameters
-            shape: the extents, of which one may be -1, or one sequence of them.
-            order: C or F: in which order the elements are read and placed.
-            copy: True makes a copy always, False never; None makes one where there is no view.
-        Returns
-            An array of the same elements.
-        Raises
-            ValueError where the number of elements does not fit, and for copy=False without a view.
-        Example
-            >>> st.arange(4).reshape(2, -1).tolist()
-            [[0, 1], [2, 3]]
-        """
-        if len(shape) == 1:
-            shape = shape[0]
-        elif not shape:
-            raise TypeError("reshape() takes exactly 1 argument (0 given)")
-        return _stride().reshape(self, shape, order, copy=copy)
-
-    def ravel(self, order: Optional[str] = "C") -> "Array":
-        """All elements along one axis: a view where there is one, else a copy.
-
-        Parameters
-            order: C, F, A or K: in which order the elements are read.
-        Returns
-            An array of one axis.
-        Example
-            >>> st.array([[1, 2], [3, 4]]).ravel("F").tolist()
-            [1, 3, 2, 4]
-        """
-        return _stride().ravel(self, order)
-
-    def flatten(self, order: Optional[str] = "C") -> "Array":
-        """All elements along one axis, in a copy.
-
-        Parameters
-            order: C, F, A or K: in which order the elements are read.
-        Returns
-            An array of one axis.
-        Example
-            >>> st.array([[1, 2], [3, 4]]).flatten().tolist()
-            [1, 2, 3, 4]
-        """
-        if isinstance(order, str) and order.upper() == "K":
-            return _stride().copy(self.ravel(order))
-        order = "C" if order is None else order
-        return _stride().reshape(self, (self.size,), order, copy=True)  # type: ignore[attr-defined]
-
-    def resize(self, *new_shape, refcheck: bool = True) -> None:
-        """Another shape in place: the elements in C order, and zeros where there are too few. An array with views is
-        not resized unless `refcheck` is False.
-
-        Parameters
-            new_shape: the extents, or one sequence of them.
-            refcheck: whether an array with views is refused.
-        Returns
-            None.
-        Raises
-            ValueError for an array that does not own its elements or has views.
-        Example
-            >>> x = st.array([1, 2])
-            >>> x.resize(3)
-            >>> x.tolist()
-            [1, 2, 0]
-        """
-        from stride import _array_attributes, _indexing
-
-        shape = new_shape[0] if len(new_shape) == 1 else new_shape
-        if shape is None or not new_shape:
-            return
-        buffer = self._node.buffer  # type: ignore[attr-defined]
-        if self.base is not None:  # type: ignore[attr-defined]
-            raise ValueError("cannot resize this array: it does not own its data")
-        if refcheck and buffer is not None and buffer.num_nodes > 1:
-            raise ValueError("cannot resize an array that references or is referenced by another array in this way.")
-        _indexing.check_writable(self)  # type: ignore[arg-type]
-        result = _array_attributes.resized(self, shape)  # type: ignore[arg-type]
-        self._node, result._node = result._node, self._node  # type: ignore[attr-defined]
-
-    def transpose(self, *axes) -> "Array":
-        """A view with the axes in another order, all reversed where none are named.
-
-        Parameters
-            axes: the axes in their new order, or one sequence of them.
-        Returns
-            A view with as many axes.
-        Raises
-            ValueError for axes that are no permutation.
-        Example
-            >>> st.zeros((2, 3, 4)).transpose(1, 0, 2).shape
-            (3, 2, 4)
-        """
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
-            axes = axes[0] or ()
-        return _stride().transpose(self, axes or None)
-
-    def swapaxes(self, axis1: int, axis2: int) -> "Array":
-        """A view in which two axes have changed places.
-
-        Parameters
-            axis1: an axis.
-            axis2: another axis.
-        Returns
-            A view with as many axes.
-        Raises
-            AxisError for an axis that the array does not have.
-        Example
-            >>> st.zeros((2, 3)).swapaxes(0, 1).shape
-            (3, 2)
-        """
-        return _stride().swapaxes(self, axis1, axis2)
-
-    def squeeze(self, axis=None) -> "Array":
-        """A view without axes of one element.
-
-        Parameters
-            axis: the axis, or a tuple of them, of one element each; None for all such.
-        Returns
-            A view with fewer axes.
-        Raises
-            ValueError for an axis of more than one element.
-        Example
-            >>> st.zeros((1, 3, 1)).squeeze().shape
-            (3,)
-        """
-        return _stride().squeeze(self, axis)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "Array":
-        """The elements of a diagonal, for reading: `stride.diagonal` of this array.
-
-        Parameters
-            offset: which diagonal; positive ones are above the main one.
-            axis1: the axes.
-            axis2: the axes.
-        Returns
-            An array without the two axes and with one more at the end.
-        Raises
-            ShapeMismatch for fewer axes; ValueError for equal ones; AxisError for ones that this array lacks.
-        Example
-            >>> st.array([[1, 2], [3, 4]]).diagonal().tolist()
-            [1, 4]
-        """
-        return _stride().diagonal(self, offset, axis1, axis2)
-
-    def repeat(self, repeats, axis: Optional[int] = None) -> "Array":
-        """The elements, each so many times: `stride.repeat` of this array.
-
-        Parameters
-            repeats: how often: an integer, or one for each element; counts in an array of the service are read.
-            axis: the axis; None flattens this array first.
-        Returns
-            An array of this array's type.
-        Raises
-            ValueError for a negative number; ShapeMismatch where counts do not fit the axis.
-        Example
-            >>> st.array([1, 2]).repeat(2).tolist()
-            [1, 1, 2, 2]
-        """
-        return _stride().repeat(self, repeats, axis)
 
     # --- elements ---
 
@@ -819,9 +370,9 @@ class NumpyMethods:
             >>> st.array([1, 2], st.uint8).tobytes()
             b'\x01\x02'
         """
-        from stride import _manipulation
+        from stride import _casts
 
-        if order in ("A", "K") and _manipulation.lies_in_fortran_order(self._node):  # type: ignore[attr-defined]
+        if order in ("A", "K") and _casts.lies_in_fortran_order(self._node):  # type: ignore[attr-defined]
             order = "F"
         return self._read().tobytes(order)  # type: ignore[attr-defined]
 
@@ -913,7 +464,7 @@ class NumpyMethods:
             >>> x.flags.writeable
             False
         """
-        from stride import _graph
+        from stride import _views
 
         node = self._node  # type: ignore[attr-defined]
         if uic:
@@ -922,12 +473,8 @@ class NumpyMethods:
             return
         if not write:
             node.freeze()
-        elif type(node.strides) is _graph.FrozenStrides:
+        elif type(node.strides) is _views.FrozenStrides:
             raise ValueError("cannot set WRITEABLE flag to True of this array")
-
-
-def _stride():
-    return _modules["stride"]  # an import costs more
 
 
 def _warn_of_complex(before: Any, after: Any) -> None:

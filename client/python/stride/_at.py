@@ -142,14 +142,14 @@ class AtIndex:
             >>> st.arange(3.0).at[st.array([1, 7])].get(mode="fill", fill_value=-1).tolist()
             [1.0, -1.0]
         """
-        from stride import _manipulation
+        from stride import _casts
 
         kind = _CLIP if mode is None else _mode(mode)
         fill = _filling(self._array.dtype) if fill_value is None else fill_value
         index = _Index(self._array, self._key, kind, fill)
         if index.is_outside:
             return _full(index.shape_of(), fill, self._array)
-        return _manipulation.copy(index.array[index.key])
+        return _casts.copy(index.array[index.key])
 
     # --- inside ---
 
@@ -177,14 +177,14 @@ class AtIndex:
     ) -> Array:
         """The copy that `write(target, key)` returns. `by_arrays` is called in its place where the index has arrays of
         integers or masks, `masked(target, mask)` where it is one mask."""
-        from stride import _manipulation
+        from stride import _casts
 
         index = _Index(self._array, self._key, _DROP if mode is None else _mode(mode))
         if index.is_outside or not self._array.size:
-            return _manipulation.copy(self._array)
+            return _casts.copy(self._array)
         if index.mask is not None and masked is not None:
             return masked(self._array, index.mask)
-        target = _manipulation.copy(index.array) if index.array is self._array else index.array
+        target = _casts.copy(index.array) if index.array is self._array else index.array
         function = by_arrays if by_arrays is not None and index.has_arrays else write
         return index.restored(function(target, index.key))
 
@@ -247,7 +247,7 @@ class _Index:
 
     def _move(self, fill: Any) -> None:
         """Moves indices out of range."""
-        from stride import _elementwise, _manipulation
+        from stride import _assembly, _elementwise
 
         moved, valid = [], []
         for axis, i in self._integers():
@@ -277,7 +277,7 @@ class _Index:
         self._axis, self._extent = axis, self.array.shape[axis]
         self.keys[i] = _elementwise.where(is_valid, self.keys[i], self._extent)
         row = (*self.array.shape[:axis], 1, *self.array.shape[axis + 1 :])
-        self.array = _manipulation.concat([self.array, _full(row, fill, self.array)], axis=axis)
+        self.array = _assembly.concat([self.array, _full(row, fill, self.array)], axis=axis)
 
 
 def _mode(mode: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from stride import _creation, _dtypes, _inference, _manipulation, _reductions
+from stride import _assembly, _creation, _dtypes, _inference, _manipulation, _reductions
 from stride._array import Array, array_of
 from stride._manipulation import reshape
 
@@ -48,7 +48,7 @@ def packbits(a: Any, /, axis: Optional[int] = None, bitorder: str = "big") -> Ar
     *before, extent = bits.shape
     missing = -extent % 8
     if missing:
-        bits = _manipulation.concat([bits, _creation.zeros((*before, missing), _dtypes.bool)], -1)
+        bits = _assembly.concat([bits, _creation.zeros((*before, missing), _dtypes.bool)], -1)
     bytes_ = reshape(bits, (*before, (extent + missing) // 8, 8)).astype(_dtypes.uint8)
     packed = _reductions.sum(bytes_ << array_of(shifts, array.session), axis=-1, dtype=_dtypes.uint8)
     return _manipulation.moveaxis(packed, -1, axis)
@@ -83,6 +83,6 @@ def unpackbits(a: Any, /, axis: Optional[int] = None, count: Optional[int] = Non
             raise ValueError(f"-count larger than number of elements: {count}")
         wanted = count if count >= 0 else extent + count
         if wanted > extent:
-            bits = _manipulation.concat([bits, _creation.zeros((*bits.shape[:-1], wanted - extent), _dtypes.uint8)], -1)
+            bits = _assembly.concat([bits, _creation.zeros((*bits.shape[:-1], wanted - extent), _dtypes.uint8)], -1)
         bits = bits[..., :wanted]
     return _manipulation.moveaxis(bits, -1, axis)

@@ -1,25 +1,28 @@
-"""Differences, integrals, interpolation, convolution and padding, as NumPy's functions of these names do."""
+"""Differences, integrals, interpolation and convolution, as NumPy's functions of these names do."""
 
 import math
-from typing import Any, Callable, List, Optional, Tuple
+import operator
+from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _graph, _indexing, _inference
-from stride import _manipulation, _reductions, _routines
-from stride._array import _SCALARS, Array, array_of, host_array, wrap
+from stride import _arguments, _dtypes, _elementwise, _errors, _indexing, _inference
+from stride import _ordering, _reductions, _routines, _running
+from stride._array import _SCALARS, Array, array_of, node_of, wrap
+from stride._assembly import concat
 from stride._elementwise import where
-from stride._graph import Number, record
-from stride._manipulation import broadcast_to, concat, ravel, reshape
+from stride._graph import record
+from stride._manipulation import broadcast_to, ravel, reshape
+from stride._numbers import Number
 from stride.v1 import operation_pb2 as pb
 
 __all__ = [
     "convolve",
     "correlate",
+    "diff",
     "ediff1d",
     "gradient",
     "interp",
-    "pad",
     "trapezoid",
     "unwrap",
 ]
@@ -30,6 +33,48 @@ def _part(axis: int, begin: Optional[int], end: Optional[int], step: Optional[in
 
 
 # --- differences and integrals ---
+
+
+def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None) -> Array:
+    """Differences of neighbours along an axis, `n` times over.
+
+    Parameters
+        a: an array.
+        n: how often.
+        axis: the axis.
+        prepend, append: numbers or arrays that stand before and after the elements.
+    Returns
+        An array with n elements less along the axis; of bools, whether neighbours differ.
+    Raises
+        ValueError for a negative n and an array without axes; AxisError for an axis that `a` lacks.
+    Example
+        >>> st.diff(st.array([1, 4, 9])).tolist()
+        [3, 5]
+    """
+    x, n = array_of(a), operator.index(n)
+    if n == 0:
+        return x
+    if n < 0:
+        raise ValueError("n must not be negative")
+    if not x.ndim:
+        raise ValueError("an array without axes has no differences")
+    axis = _inference.normal_axis(axis, x.ndim)
+    beside = []
+    for part in (prepend, append):
+        if part is None or part is np._NoValue:
+            beside.append([])
+            continue
+        part = wrap(node_of(part, x.session))
+        if not part.ndim:
+            part = broadcast_to(part, x.shape[:axis] + (1,) + x.shape[axis + 1:])
+        beside.append([part])
+    if beside != [[], []]:
+        x = concat([*beside[0], x, *beside[1]], axis=axis)
+    before = (slice(None),) * axis
+    for _ in range(n):
+        later, earlier = x[before + (slice(1, None),)], x[before + (slice(None, -1),)]
+        x = (later != earlier) if x.dtype.kind == "b" else later - earlier
+    return x
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
@@ -81,10 +126,10 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     if x is not None:
         places = array_of(x, values.session)
         if places.ndim == 1:
-            step = _manipulation.diff(places)
+            step = diff(places)
             step = reshape(step, tuple(step.size if i == axis else 1 for i in range(values.ndim)))
         else:
-            step = _manipulation.diff(places, axis=axis)
+            step = diff(places, axis=axis)
     later, earlier = values[_part(axis, 1, None)], values[_part(axis, None, -1)]
     return _reductions.sum(step * (later + earlier) / 2.0, axis=axis)
 
@@ -212,7 +257,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     """
     array = array_of(p)
     axis = _inference.normal_axis(axis, array.ndim)
-    difference = _manipulation.diff(array, axis=axis)
+    difference = diff(array, axis=axis)
     discont = period / 2 if discont is None else discont
     kind = np.result_type(difference.dtype, period)
     if kind.kind in "iu":
@@ -225,7 +270,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * mat
     if ambiguous:
         turned = where((turned == low) & (difference > 0), np.asarray(high, kind)[()], turned)
     correction = where(_elementwise.absolute(difference) < discont, np.zeros((), kind)[()], turned - difference)
-    running = _routines.cumsum(correction, axis)
+    running = _running.cumsum(correction, axis)
     moved = array[_part(axis, 1, None)] + running
     return concat([array[_part(axis, None, 1)].astype(kind, copy=False), moved.astype(kind, copy=False)], axis)
 
@@ -265,7 +310,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         period, left, right = abs(period), None, None
         places, known = (one.astype(_dtypes.float64, copy=False) for one in (places, known))
         places, known = places % period, known % period
-        order = _routines.argsort(known)
+        order = _ordering.argsort(known)
         known, values = _routines.take(known, order), _routines.take(values, order)
         known = concat([known[-1:] - period, known, known[:1] + period])
         values = concat([values[-1:], values, values[:1]])
@@ -343,217 +388,3 @@ def convolve(a: Any, v: Any, mode: Any = "full") -> Array:
     mode = _arguments.correlate_mode(mode)
     rows = (reshape(one, (1,)) if not one.ndim else one for one in _arguments.arrays(a, v))
     return _correlated(*_vectors(*rows), mode, True)
-
-
-# --- padding ---
-
-
-def _pairs(given: Any, rank: int, name: str) -> List[Tuple[Any, Any]]:
-    """Two numbers for each axis."""
-    if isinstance(given, dict):
-        pairs: List[Tuple[Any, Any]] = [(0, 0)] * rank
-        for axis, one in given.items():
-            before, after = one if isinstance(one, (tuple, list)) else (one, one)
-            pairs[_inference.normal_axis(axis, rank)] = before, after
-        return pairs
-    values = host_array(given)
-    try:
-        wide = np.broadcast_to(values, (rank, 2)) if rank else np.zeros((0, 2), values.dtype)
-    except ValueError:
-        raise ValueError(
-            f"operands could not be broadcast together with remapped shapes: {name} of {values.shape} for {rank} axes"
-        ) from None
-    return [(before, after) for before, after in wide]
-
-
-_STATISTICS = {"maximum": _reductions.max, "minimum": _reductions.min, "mean": _reductions.mean, "median": None}
-_PAD_OPTIONS = {
-    "constant": ("constant_values",), "edge": (), "empty": (), "wrap": (), "linear_ramp": ("end_values",),
-    "maximum": ("stat_length",), "mean": ("stat_length",), "median": ("stat_length",), "minimum": ("stat_length",),
-    "reflect": ("reflect_type",), "symmetric": ("reflect_type",),
-}
-
-
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
-    """An array with more elements before and after its own along axes.
-
-    Parameters
-        array: the array.
-        pad_width: how many: a number, a pair of them before and after, a pair for each axis, or a dict of pairs by
-            axis.
-        mode: constant, edge, empty (zeros), linear_ramp, maximum, mean, median, minimum, reflect, symmetric, wrap, or a
-            function of a vector, its two widths, its axis and `kwargs`, which writes it.
-        kwargs: constant_values, end_values, stat_length and reflect_type (even or odd), each for its modes.
-    Returns
-        An array of the same type.
-    Raises
-        ValueError for negative widths, another mode, and keywords that it does not have; TypeError for widths that are
-        no integers.
-    Example
-        >>> st.pad([1, 2], (1, 2), constant_values=9).tolist()
-        [9, 1, 2, 9, 9]
-    """
-    x = array_of(array)
-    widths = _plain_widths(pad_width, x.ndim) or _checked_widths(pad_width, x.ndim)
-    if callable(mode):
-        return _pad_by(x, widths, mode, kwargs)
-    if mode not in _PAD_OPTIONS:
-        raise ValueError(f"mode {mode!r} is not supported")
-    unknown = set(kwargs) - set(_PAD_OPTIONS[mode])
-    if unknown:
-        raise ValueError(f"unsupported keyword arguments for mode {mode!r}: {unknown}")
-    if mode in ("constant", "empty"):
-        values = kwargs.get("constant_values", 0)
-        is_zero = type(values) is int and not values
-        return _pad_constant(x, widths, [(0, 0)] * x.ndim if is_zero else _pairs(values, x.ndim, "constant_values"))
-    if not x.size:
-        for axis, pair in enumerate(widths):
-            if not x.shape[axis] and max(pair):
-                raise ValueError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
-    ends = _pairs(kwargs.get("end_values", 0), x.ndim, "end_values")
-    length = kwargs.get("stat_length")
-    lengths = [(None, None)] * x.ndim if length is None else _pairs(length, x.ndim, "stat_length")
-    for one in (value for pair in lengths for value in pair):
-        if one is not None and one < 0:
-            raise ValueError("index can't contain negative values")
-        if one == 0 and mode in ("maximum", "minimum"):
-            raise ValueError("stat_length of 0 yields no value for padding")
-    for axis, (before, after) in enumerate(widths):
-        if not before and not after:
-            continue
-        if mode == "edge":
-            parts = [_repeated(x, axis, slice(0, 1), before), x, _repeated(x, axis, slice(-1, None), after)]
-        elif mode == "linear_ramp":
-            parts = [_ramp(x, axis, before, ends[axis][0], True), x, _ramp(x, axis, after, ends[axis][1], False)]
-        elif mode in _STATISTICS:
-            parts = [
-                _statistic(x, axis, before, mode, lengths[axis][0], True), x,
-                _statistic(x, axis, after, mode, lengths[axis][1], False),
-            ]
-        elif mode == "wrap":
-            extent = x.shape[axis]
-            places = np.arange(-before, extent + after) % extent
-            x = _routines.take(x, places, axis=axis)
-            continue
-        else:
-            x = _reflected(x, axis, before, after, mode, kwargs.get("reflect_type", "even"))
-            continue
-        x = concat([part.astype(x.dtype, copy=False) for part in parts], axis)
-    return x
-
-
-def _plain_widths(given: Any, rank: int) -> Optional[List[Tuple[int, int]]]:
-    """Widths that are given by Python's integers, and need no more checks; None for others."""
-    if type(given) is int:
-        return [(given, given)] * rank if given >= 0 else None
-    if type(given) is tuple and len(given) == rank:
-        for pair in given:
-            if type(pair) is not tuple or len(pair) != 2 or type(pair[0]) is not int or type(pair[1]) is not int:
-                return None
-            if pair[0] < 0 or pair[1] < 0:
-                return None
-        return list(given)
-    return None
-
-
-def _checked_widths(given: Any, rank: int) -> List[Tuple[int, int]]:
-    if not isinstance(given, dict) and host_array(given).dtype.kind not in "iu":
-        raise TypeError("`pad_width` must be of integral type.")
-    widths = _pairs(given, rank, "pad_width")
-    for pair in widths:
-        for one in pair:
-            if not hasattr(one, "__index__"):
-                raise TypeError("`pad_width` must be of integral type.")
-            if one < 0:
-                raise ValueError("index can't contain negative values")
-    return [(int(before), int(after)) for before, after in widths]
-
-
-def _pad_constant(x: Array, widths: List[Tuple[int, int]], values: List[Tuple[Any, Any]]) -> Array:
-    if not any(map(any, widths)):
-        return _manipulation.copy(x)
-    shape = tuple([n + before + after for n, (before, after) in zip(x.shape, widths)])
-    inner = [("slice", i, before, before + n, None) for i, (n, (before, _)) in enumerate(zip(x.shape, widths))]
-    filled: List[Tuple[Any, _graph.View]] = [(x._node, _graph.View(tuple(inner)))]
-    zero = Number(x.dtype.type(0))
-    # As one axis after another is padded: before an axis the result has its whole extents, after it the array's.
-    for axis, ((before, after), (low, high)) in enumerate(zip(widths, values)):
-        for begin, end, value in ((0, before, low), (shape[axis] - after, shape[axis], high)):
-            if begin < end and math.prod(shape[:axis]) and math.prod(x.shape[axis + 1:]):
-                is_zero = type(value) is int and not value
-                number = zero if is_zero else Number(np.asarray(value).astype(x.dtype)[()])
-                filled.append((number, _graph.View((("slice", axis, begin, end, None), *inner[axis + 1:]))))
-    return _manipulation.assembled(x.session, shape, x.dtype, filled)
-
-
-def _repeated(x: Array, axis: int, key: slice, count: int) -> Array:
-    part = x[(slice(None),) * axis + (key,)]
-    return broadcast_to(part, (*x.shape[:axis], count, *x.shape[axis + 1:]))
-
-
-def _ramp(x: Array, axis: int, count: int, end: Any, before: bool) -> Array:
-    edge = x[_part(axis, 0, 1)] if before else x[_part(axis, -1, None)]
-    shape = tuple(count if i == axis else 1 for i in range(x.ndim))
-    ramp = _creation.linspace(
-        array_of(end, x.session), _manipulation.squeeze(edge, axis), count, False, dtype=x.dtype, axis=axis
-    ) if x.ndim > 1 else _creation.linspace(end, edge[0], count, False, dtype=x.dtype)
-    ramp = reshape(ramp, (*x.shape[:axis], count, *x.shape[axis + 1:])) if x.ndim > 1 else reshape(ramp, shape)
-    return ramp if before else _manipulation.flip(ramp, axis)
-
-
-def _statistic(x: Array, axis: int, count: int, mode: str, length: Any, before: bool) -> Array:
-    extent = x.shape[axis]
-    number = extent if length is None or length > extent else int(length)
-    part = x[_part(axis, 0, number)] if before else x[_part(axis, extent - number, None)]
-    if mode == "median":
-        from stride import _statistics
-
-        value = _statistics.median(part, axis=axis, keepdims=True)
-    else:
-        value = _STATISTICS[mode](part, axis, keepdims=True)  # type: ignore[misc]
-    if mode in ("mean", "median") and x.dtype.kind in "iu":
-        value = _elementwise.rint(value)
-    return broadcast_to(value.astype(x.dtype, copy=False), (*x.shape[:axis], count, *x.shape[axis + 1:]))
-
-
-def _reflected(x: Array, axis: int, before: int, after: int, mode: str, kind: str) -> Array:
-    """With the elements in opposite order beyond an end, once or several times. Odd ones are mirrored at the end's
-    value."""
-    if kind not in ("even", "odd"):
-        raise ValueError(f"reflect_type is even or odd, not {kind!r}")
-    extent = x.shape[axis]
-    if extent == 1 and mode == "reflect":
-        return concat([_repeated(x, axis, slice(0, 1), before), x, _repeated(x, axis, slice(0, 1), after)], axis)
-    without_edge = mode == "reflect"
-    if kind == "even":
-        places = np.arange(-before, extent + after)
-        turn = 2 * extent - 2 if without_edge else 2 * extent
-        places = places % turn
-        places = np.where(places >= extent, turn - places - (0 if without_edge else 1), places)
-        return _routines.take(x, places, axis=axis)
-    while before or after:
-        size = x.shape[axis]
-        most = size - 1 if without_edge else size
-        low, high = min(before, most), min(after, most)
-        first, last = x[_part(axis, 0, 1)], x[_part(axis, -1, None)]
-        parts = [x]
-        if low:
-            begin = 1 if without_edge else 0
-            parts = [2 * first - _manipulation.flip(x[_part(axis, begin, begin + low)], axis), *parts]
-        if high:
-            end = size - 1 if without_edge else size
-            parts = [*parts, 2 * last - _manipulation.flip(x[_part(axis, end - high, end)], axis)]
-        x = concat(parts, axis)
-        before, after = before - low, after - high
-    return x
-
-
-def _pad_by(x: Array, widths: List[Tuple[int, int]], function: Callable, kwargs: dict) -> Array:
-    """A function of the user's writes each vector of the padded array."""
-    result = _pad_constant(x, widths, [(0, 0)] * x.ndim)
-    for axis, pair in enumerate(widths):
-        lines = _manipulation.moveaxis(result, axis, -1)
-        for place in np.ndindex(*lines.shape[:-1]):
-            line = lines[(*place, slice(None))]
-            function(line, pair, axis, kwargs)
-    return result

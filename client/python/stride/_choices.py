@@ -5,7 +5,10 @@ from collections.abc import MutableSequence
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise as _e, _errors, _inference, _manipulation, _routines
+from stride import (
+    _assembly, _casts, _conversion, _creation, _dtypes, _elementwise as _e, _errors, _inference, _manipulation,
+    _ordering, _routines,
+)
 from stride._array import Array, host_array
 from stride._parameters import shape_of
 from stride._ufunc import _give
@@ -32,17 +35,17 @@ def _words(rng, shape, count: int) -> Array:
 
 
 def _order(rng, count: int) -> Array:
-    return _routines.argsort(_words(rng, count, count))
+    return _ordering.argsort(_words(rng, count, count))
 
 
 def _distinct(rng, count: int, wanted: int) -> Array:
     """The first different ones of numbers below `count`. So many are drawn that too few of them differ with a
     probability of less than 2^-200, where `_FEW` and `_MANY` hold."""
     drawn = rng.integers(0, count, 2 * wanted + 64)
-    order = _routines.argsort(drawn)  # stable: the first of equal ones comes first
+    order = _ordering.argsort(drawn)  # stable: the first of equal ones comes first
     ordered = _routines.take(drawn, order)
-    is_first = _manipulation.concat([_creation.ones(1, dtype=_dtypes.bool), ordered[1:] != ordered[:-1]])
-    places = _routines.sort(_e.where(is_first, order, drawn.size))
+    is_first = _assembly.concat([_creation.ones(1, dtype=_dtypes.bool), ordered[1:] != ordered[:-1]])
+    places = _ordering.sort(_e.where(is_first, order, drawn.size))
     return _routines.take(drawn, places[:wanted])
 
 
@@ -51,7 +54,7 @@ def _elements(x):
     if isinstance(x, Array):
         return x
     x = host_array(x)
-    return x if x.dtype.newbyteorder("=") not in _dtypes.NUMBERS else _creation.asarray(x)
+    return x if x.dtype.newbyteorder("=") not in _dtypes.NUMBERS else _conversion.asarray(x)
 
 
 def _taken(x, places: Array, axis: int):
@@ -88,7 +91,7 @@ def shuffle(rng, x, axis: int) -> None:
 
 
 def permuted(rng, x, axis, out) -> Array:
-    x = x if isinstance(x, Array) else _creation.asarray(x)
+    x = x if isinstance(x, Array) else _conversion.asarray(x)
     if out is not None:
         if not isinstance(out, Array):
             raise TypeError(f"out= is a stride array, not {type(out).__name__}")
@@ -102,7 +105,7 @@ def permuted(rng, x, axis, out) -> Array:
         )
     else:
         axis = _inference.normal_axis(axis, x.ndim)
-        order = _routines.argsort(_words(rng, x.shape, x.shape[axis]), axis=axis)
+        order = _ordering.argsort(_words(rng, x.shape, x.shape[axis]), axis=axis)
         result = _routines.take_along_axis(x, order, axis=axis)
     return _give(result, out, None, "same_kind")
 
@@ -133,7 +136,7 @@ def choice(rng, a, size, replace: bool, p, axis: int):
             places = _manipulation.reshape(_distinct(rng, count, wanted) if few else _order(rng, count)[:wanted], shape)
     else:
         places = _weighted(rng, count, _probabilities(p, count), shape, wanted, replace)
-    return _manipulation.copy(places) if is_range else _taken(a, places, axis)
+    return _casts.copy(places) if is_range else _taken(a, places, axis)
 
 
 def _probabilities(p, count: int) -> np.ndarray:
@@ -158,18 +161,18 @@ def _probabilities(p, count: int) -> np.ndarray:
 def _weighted(rng, count: int, p: np.ndarray, shape: tuple, wanted: int, replace: bool) -> Array:
     if replace:
         running = p.cumsum()
-        places = _routines.searchsorted(_creation.asarray(running / running[-1]), rng.random(shape), side="right")
+        places = _ordering.searchsorted(_conversion.asarray(running / running[-1]), rng.random(shape), side="right")
         return _e.minimum(places, count - 1)
     if wanted > count:
         raise ValueError(f"{wanted} of {count} cannot be chosen without replacement")
     if wanted > np.count_nonzero(p):
         raise ValueError("fewer probabilities are above 0 than are to be chosen")
     # The smallest of exponential variables with these rates (Efraimidis and Spirakis, 2006).
-    rates = _creation.asarray(p)
+    rates = _conversion.asarray(p)
     keys = _e.where(rates > 0, rng.standard_exponential(count) / rates, math.inf)
     if _FEW_SMALLEST * wanted <= count and wanted:
         # Sorts only the smallest.
-        smallest = _routines.partitioned(keys, [wanted - 1], 0, True)[:wanted]
-        smallest = _routines.take(smallest, _routines.argsort(_routines.take(keys, smallest)))
+        smallest = _ordering.partitioned(keys, [wanted - 1], 0, True)[:wanted]
+        smallest = _routines.take(smallest, _ordering.argsort(_routines.take(keys, smallest)))
         return _manipulation.reshape(smallest, shape)
-    return _manipulation.reshape(_routines.argsort(keys)[:wanted], shape)
+    return _manipulation.reshape(_ordering.argsort(keys)[:wanted], shape)

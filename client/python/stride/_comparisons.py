@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from stride import _arguments, _dtypes, _elementwise, _errors, _inference, _manipulation, _reductions
+from stride import _arguments, _casts, _dtypes, _elementwise, _errors, _inference, _reductions
 from stride._array import _SCALARS, Array, array_of, host_array
 from stride._elementwise import absolute, isfinite, isinf, isnan, logical_and, logical_or, where
 
@@ -312,7 +312,7 @@ def nan_to_num(
     """
     array = array_of(x)
     if array.dtype.kind not in "fc":
-        return _manipulation.copy(array) if copy else array
+        return _casts.copy(array) if copy else array
     if array.dtype.kind == "c":
         parts = [_finite(part, nan, posinf, neginf) for part in (array.real, array.imag)]
         from stride._array_attributes import complex_of

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, List, Optional
 import numpy as np
 
 from stride import _dtypes, _inference
-from stride._graph import View
+from stride._views import View
 from stride.v1 import array_pb2, operation_pb2 as pb
 
 if TYPE_CHECKING:
-    from stride._graph import Buffer, Flush, Node
+    from stride._graph import Buffer, Node
+    from stride._flush import Flush
 
 # Bytes of a session's copies; above it the oldest are written back and dropped.
 MAX_SESSION_BYTES = 64 << 20

@@ -1,4 +1,4 @@
-"""New arrays."""
+"""New arrays of a shape: filled with one number, counted or spaced; and grids of coordinates."""
 
 import builtins
 import functools
@@ -8,50 +8,26 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-from stride import (
-    _arguments,
-    _cuda_memory,
-    _dtypes,
-    _elements,
-    _errors,
-    _graph,
-    _host_arrays,
-    _inference,
-    _interchange,
-    _local,
-    _manipulation,
-)
+from stride import _assembly, _casts, _dtypes, _errors, _inference, _manipulation, _numbers
 from stride._array import _SCALARS, Array, array_of, host_array, wrap
-from stride._elementwise import equal, greater_equal, logical_and, where
-from stride._graph import Number, Prepared, record
+from stride._elementwise import equal, where
+from stride._graph import Prepared, record
+from stride._numbers import Number
 from stride._session import Session, current_session
-from stride._sharding import Sharding, reshard
 from stride.v1 import array_pb2, operation_pb2 as pb
+from stride import _conversion
+from stride._conversion import _check_memory_order, _on
 
 __all__ = [
     "arange",
-    "array",
-    "asanyarray",
-    "asarray",
-    "asarray_chkfinite",
-    "ascontiguousarray",
-    "asfortranarray",
-    "copy",
     "empty",
     "empty_like",
-    "eye",
-    "from_dlpack",
     "full",
     "full_like",
-    "identity",
     "linspace",
     "meshgrid",
     "ones",
     "ones_like",
-    "require",
-    "tri",
-    "tril",
-    "triu",
     "zeros",
     "zeros_like",
 ]
@@ -85,9 +61,6 @@ def number_of(value, name: str):
     return value
 
 
-_PLAIN = frozenset((bool, int, float, complex))  # the types in most lists
-
-
 def number_as(value, dtype: np.dtype) -> np.generic:
     """Converts a number to a type as NumPy fills an array: Python's integers must fit."""
     if type(value) is float and dtype.kind == "f" or type(value) is int and -128 <= value < 128 and (
@@ -99,10 +72,6 @@ def number_as(value, dtype: np.dtype) -> np.generic:
 
 def _session_of(device: Optional[str], like: Optional[Array] = None) -> Session:
     return like._node.session if like is not None else current_session()
-
-
-def _on(array: Array, device: Optional[str]) -> Array:
-    return array if device is None else array.to_device(device)
 
 
 def _create(session, shape, dtype, **kind) -> Array:
@@ -146,18 +115,11 @@ def _as_it_is(array: Array) -> Array:
 
 def _turned(shape: tuple, order: Optional[str], like: Optional[Array] = None) -> tuple:
     """For a new array of the shape in a memory order: the shape to make it in, and what makes the array of that."""
-    axes = _manipulation.memory_axes(order, len(shape), like)
+    axes = _casts.memory_axes(order, len(shape), like)
     if axes is None:
         return shape, _as_it_is
-    back = _manipulation.inverse(axes)
+    back = _casts.inverse(axes)
     return tuple([shape[i] for i in axes]), lambda array: _manipulation.permute_dims(array, back)
-
-
-def _check_memory_order(order: Optional[str], like, orders: Tuple[str, ...] = ("F", "C")) -> None:
-    if order != "C":
-        _arguments.check_order(order, orders)
-    if like is not None and not isinstance(like, Array):
-        raise TypeError(f"like= names an array of the service here, not {type(like).__name__}")
 
 
 def zeros(shape, dtype=None, order: Optional[str] = "C", *, device: Optional[str] = None, like=None) -> Array:
@@ -227,13 +189,13 @@ def full(
         [7, 7]
     """
     _check_memory_order(order, like)
-    if order != "C" and _manipulation.memory_axes(order, len(_shape(shape))) is not None:
+    if order != "C" and _casts.memory_axes(order, len(_shape(shape))) is not None:
         return _manipulation.copied(full(shape, fill_value, dtype, device=device), "F")
     if not isinstance(fill_value, _SCALARS) and not isinstance(fill_value, Array):
-        fill_value = asarray(fill_value)
+        fill_value = _conversion.asarray(fill_value)
     if isinstance(fill_value, Array):
         target = fill_value if dtype is None else fill_value.astype(dtype)
-        return _on(_manipulation.copy(_manipulation.broadcast_to(target, _shape(shape))), device)
+        return _on(_casts.copy(_manipulation.broadcast_to(target, _shape(shape))), device)
     dtype = _dtypes.dtype_of(np.asarray(fill_value).dtype if dtype is None else dtype)
     return _on(full_in(_session_of(device), shape, fill_value, dtype), device)
 
@@ -327,7 +289,7 @@ def full_like(
     a, shape = _like(a, order, subok, shape)
     dtype = _dtype_or(dtype, a.dtype)
     if not isinstance(fill_value, _SCALARS):
-        axes = _manipulation.memory_axes(order, len(shape), a)
+        axes = _casts.memory_axes(order, len(shape), a)
         made = full(shape, fill_value, dtype=dtype, device=device)
         return made if axes is None else _manipulation.laid_out(made, axes)
     shape, made = _turned(shape, order, a)
@@ -398,7 +360,7 @@ def arange(start, /, stop=None, step=1, dtype=None, *, device: Optional[str] = N
         for one in (start, start + step)[:count]:
             number_as(one, dtype)
     if dtype.kind in "iu" and count:
-        last, (least, greatest) = start + (count - 1) * step, _graph._limits(dtype)
+        last, (least, greatest) = start + (count - 1) * step, _numbers._limits(dtype)
         if not (least <= last <= greatest and least <= stop <= greatest):  # it wraps, as NumPy's
             return arange(start, stop, step, np.int64, device=device).astype(dtype)
     if dtype.kind in "cb":  # the service's ranges are of integers and floats
@@ -487,139 +449,12 @@ def _spaced_between(start, stop, num: int, endpoint: bool, dtype, axis: int):
     result = result + start
     if endpoint and num > 1:
         last = _manipulation.expand_dims(_manipulation.broadcast_to(stop, distance.shape), axis=0)
-        result = _manipulation.concat([result[:-1], last], axis=0)
+        result = _assembly.concat([result[:-1], last], axis=0)
     if axis != 0:
         result = _manipulation.moveaxis(result, 0, axis)
     if target.kind in "iu":
         result = _elementwise.floor(result)
     return result.astype(target, copy=False), step
-
-
-def eye(
-    N: int,  # noqa: N803, NumPy's names
-    M: Optional[int] = None,  # noqa: N803
-    k: int = 0,
-    dtype=None,
-    order: Optional[str] = "C",
-    *,
-    device: Optional[str] = None,
-    like=None,
-) -> Array:
-    """A matrix with ones on a diagonal and zeros elsewhere.
-
-    Parameters
-        N, M: how many rows and columns; as many columns as rows where M is not given.
-        k: which diagonal; positive ones are above the main one.
-        dtype: the element type, float64 where none is given.
-        order: C or F: the order of memory.
-        device: where it is; the session's device where none is given.
-        like: an array of the service, which changes nothing.
-    Returns
-        An array of shape (N, M).
-    Raises
-        ValueError for a negative extent.
-    Example
-        >>> st.eye(2, 3, 1).tolist()
-        [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    """
-    _check_memory_order(order, like)
-    n_rows = operator.index(N)
-    n_cols, k = n_rows if M is None else operator.index(M), operator.index(k)
-    if n_rows < 0 or n_cols < 0:
-        raise ValueError(f"negative dimensions are not allowed: {(n_rows, n_cols)}")
-    k = min(max(k, -n_rows), n_cols)
-    rows = _manipulation.expand_dims(arange(n_rows), axis=1)
-    columns = arange(-k, n_cols - k)
-    made = _on(equal(rows, columns).astype(_dtype_or(dtype, float)), device)
-    return made if order == "C" else _manipulation.copied(made, order)
-
-
-def identity(n: int, dtype=None, *, like=None) -> Array:
-    """The identity matrix of n rows.
-
-    Parameters
-        n: the number of rows and of columns.
-        dtype: the element type, float64 where none is given.
-        like: an array of the service, which changes nothing.
-    Returns
-        An array of shape (N, M).
-    Raises
-        ValueError for a negative extent.
-    Example
-        >>> st.identity(2).tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
-    """
-    return eye(n, dtype=dtype, like=like)
-
-
-def tri(N: int, M: Optional[int] = None, k: int = 0, dtype=float, *, like=None) -> Array:  # noqa: N803
-    """A matrix with ones at and below a diagonal and zeros above.
-
-    Parameters
-        N: how many rows and columns; as many columns as rows where M is not given.
-        M: how many rows and columns; as many columns as rows where M is not given.
-        k: which diagonal; positive ones are above the main one.
-        dtype: the element type, float64 where none is given.
-        like: an array of the service, which changes nothing.
-    Returns
-        An array of shape (N, M).
-    Raises
-        ValueError for a negative extent.
-    Example
-        >>> st.tri(2, 3, 1, int).tolist()
-        [[1, 1, 0], [1, 1, 1]]
-    """
-    return tril(ones((N, N if M is None else M), dtype, like=like), k)
-
-
-def _triangle(x: Array, k: int, lower: bool) -> Array:
-    x, k = array_of(x), operator.index(k)
-    if x.ndim == 1:  # NumPy's way with one axis
-        x = _manipulation.broadcast_to(x, (x.size, x.size))
-    if x.ndim < 2:
-        raise _errors.ShapeMismatch("a triangle is of a matrix or a stack of them", reason="SHAPE_MISMATCH")
-    num_rows, num_columns = x.shape[-2:]
-    k = min(max(k, -num_rows), num_columns)
-    dtype = _INT32 if num_rows + num_columns < 2**31 else _INT64
-    session = x._node.session
-    rows = _integers(session, k, k + num_rows, dtype)[:, None]
-    columns = _integers(session, 0, num_columns, dtype)
-    keep = greater_equal(rows, columns) if lower else greater_equal(columns, rows)
-    return logical_and(keep, x) if x.dtype.kind == "b" else where(keep, x, 0)
-
-
-def tril(m, k: int = 0) -> Array:
-    """The elements at and below a diagonal, with zeros above.
-
-    Parameters
-        m: a matrix or a stack of them; one axis is taken for a row, as by NumPy.
-        k: which diagonal; positive ones are above the main one.
-    Returns
-        An array of `m`'s type and shape.
-    Raises
-        ShapeMismatch for an array without axes.
-    Example
-        >>> st.tril(st.ones((2, 2))).tolist()
-        [[1.0, 0.0], [1.0, 1.0]]
-    """
-    return _triangle(m, k, True)
-
-
-def triu(m, k: int = 0) -> Array:
-    """The elements at and above a diagonal, with zeros below.
-
-    Parameters
-        m: a matrix or a stack of them; one axis is taken for a row, as by NumPy.
-        k: which diagonal; positive ones are above the main one.
-    Returns
-        An array of `m`'s type and shape.
-    Raises
-        ShapeMismatch for an array without axes.
-    Example
-        >>> st.triu(st.ones((2, 2))).tolist()
-        [[1.0, 1.0], [0.0, 1.0]]
-    """
-    return _triangle(m, k, False)
 
 
 def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Tuple[Array, ...]:
@@ -655,353 +490,5 @@ def meshgrid(*xi, copy: bool = True, sparse: bool = False, indexing: str = "xy")
     for array, place in zip(arrays, places):
         column = _manipulation.reshape(array, tuple(array.size if i == place else 1 for i in range(rank)))
         column = column if sparse else _manipulation.broadcast_to(column, tuple(shape))
-        results.append(_manipulation.copy(column) if copy else column)
+        results.append(_casts.copy(column) if copy else column)
     return tuple(results)
-
-
-def asarray(
-    a,
-    dtype=None,
-    order: Optional[str] = None,
-    *,
-    device: Optional[str] = None,
-    copy: Optional[bool] = None,
-    like=None,
-    progress=None,
-    sharding: Optional[Sharding] = None,
-) -> Array:
-    """An array of any value that NumPy or DLPack can convert. An array is returned as it is unless another
-    type, another device or a copy is requested.
-
-    Parameters
-        a: an array, a number, nested sequences, or an object with DLPack's or CUDA's interface.
-        dtype: the element type, that of `a` where none is given.
-        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
-        device, sharding: where it is, and how it is spread.
-        copy: True for a copy in any case, False for an error where one is needed.
-        like: an array of the service, which changes nothing.
-        progress: is called with (done_bytes, total_bytes) while a large array is sent.
-    Returns
-        An array.
-    Raises
-        ValueError where `copy` is False and one is needed; DataTypeMismatch for elements that the service does not
-        have.
-    Example
-        >>> st.asarray([[1, 2], [3, 4]], st.float32).shape
-        (2, 2)
-    """
-    _check_memory_order(order, like, _arguments.ORDERS)
-    if not isinstance(a, Array) and order is not None and order.upper() == "F":
-        made = asarray(a, dtype, device=device, copy=copy, like=like, progress=progress, sharding=sharding)
-        return made if made.ndim < 2 else asfortranarray(made)
-    if isinstance(a, Array):
-        if dtype is not None and _dtypes.dtype_of(dtype) != a.dtype:
-            if copy is False:
-                raise ValueError("another type needs a copy")
-            # Without C or F as it lies, as NumPy has it.
-            kept = "K" if order is None or order.upper() == "A" else order
-            a = _manipulation.copied(a, kept, _dtypes.dtype_of(dtype))
-        elif copy or _manipulation.lies_otherwise(a, order):
-            if copy is False:
-                raise ValueError("another order of memory needs a copy")
-            a = _manipulation.copied(a, order)
-        return _on(a, device) if sharding is None else reshard(a, sharding)
-    if copy is False:
-        raise ValueError("elements on the host must be copied to a device")
-    dtype, is_local = None if dtype is None else _dtypes.dtype_of(dtype), False
-    if isinstance(a, (list, tuple)):
-        if _PLAIN.issuperset(map(type, a)):
-            a = np.asarray(a, dtype)
-            return wrap(current_session()._upload(a, device, progress, sharding))
-        if has_arrays_to_compute(a):
-            joined = joined_sequence(a)
-            joined = joined if dtype is None else joined.astype(dtype, copy=False)
-            return asarray(joined, device=device, sharding=sharding)
-        is_local = _has_locals(a)
-        a = from_sequence(a, dtype)
-    elif not isinstance(a, np.ndarray):
-        a = (
-            _from_other(a)
-            if dtype is None or hasattr(a, "__array__") or hasattr(a, "__dlpack__")
-            else np.asarray(a, dtype)
-        )
-    a = host_array(a)
-    if dtype is not None:
-        a = a.astype(dtype, copy=False)
-    node = current_session()._upload(a, device, progress, sharding)
-    if is_local and node.host is not None:
-        node.own_buffer().is_local = True
-    return wrap(node)
-
-
-def array(
-    object,  # noqa: A002, NumPy's name
-    dtype=None,
-    *,
-    copy: Optional[bool] = True,
-    order: Optional[str] = "K",
-    subok: bool = False,
-    ndmin: int = 0,
-    ndmax: int = 0,
-    like=None,
-    device: Optional[str] = None,
-) -> Array:
-    """A new array of any value that NumPy can convert.
-
-    Parameters
-        object: an array, a number or nested sequences; arrays of the service in them are joined on the device.
-        dtype: the element type, that of `object` where none is given.
-        copy: False and None share an array of the service, False with an error where that is not possible.
-        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
-        subok: must be False, since the service's arrays have no subclasses.
-        ndmin: how many axes there are at least; missing ones are put in front.
-        ndmax, like: accepted for NumPy's sake; nested sequences are taken apart to the end.
-        device: where it is.
-    Returns
-        An array.
-    Raises
-        Unimplemented for `subok`; DataTypeMismatch for elements that the service does not have, such as strings.
-    Example
-        >>> st.array([1, 2, 3], ndmin=2).shape
-        (1, 3)
-    """
-    from stride import _arguments
-
-    _arguments.refuse_subok(subok)
-    if isinstance(object, Array):
-        result = asarray(object, dtype, order, device=device, copy=copy, like=like)
-        if not result.ndim and result is not object:
-            result._node.strides = ()  # an array, also where a number was given
-    elif copy is False and not isinstance(object, _SCALARS):
-        raise ValueError("elements on the host must be copied to a device")
-    else:
-        result = asarray(object, dtype, order, device=device, like=like)
-    missing = operator.index(ndmin) - result.ndim
-    return result if missing <= 0 else _manipulation.reshape(result, (1,) * missing + result.shape)
-
-
-def asanyarray(
-    a, dtype=None, order: Optional[str] = None, *, device: Optional[str] = None, copy: Optional[bool] = None, like=None
-) -> Array:
-    """An array of the service with the elements of `a`; `a` itself if it is one.
-
-    Parameters
-        a: an array, or what becomes one.
-        dtype: the element type, that of `obj` where none is given.
-        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
-        device: where it is, and how it is spread.
-        copy: True for a copy in any case, False for an error where one is needed.
-        like: an array of the service, which changes nothing.
-    Returns
-        An array.
-    Raises
-        ValueError where `copy` is False and one is needed; DataTypeMismatch for elements that the service does not
-        have.
-    Example
-        >>> st.asanyarray((1, 2)).tolist()
-        [1, 2]
-    """
-    return asarray(a, dtype, order, device=device, copy=copy, like=like)
-
-
-def ascontiguousarray(a, dtype=None, *, like=None) -> Array:
-    """An array whose elements lie in C order without gaps, of one axis at least; a copy where `a`'s do not.
-
-    Parameters
-        a: what `asarray` takes.
-        dtype: the element type.
-        like: an array of the service, which changes nothing.
-    Returns
-        An array.
-    Raises
-        DataTypeMismatch for elements that the service does not have.
-    Example
-        >>> st.ascontiguousarray(st.ones((2, 3)).T).flags.c_contiguous
-        True
-    """
-    result = asarray(a, dtype, like=like)
-    if not result.flags.c_contiguous:
-        result = _manipulation.copy(result)
-    return result if result.ndim else _manipulation.reshape(result, (1,))
-
-
-def asfortranarray(a, dtype=None, *, like=None) -> Array:
-    """An array whose elements lie in Fortran's order without gaps; a copy where `a`'s do not.
-
-    Parameters
-        a: what `asarray` takes.
-        dtype: the element type.
-        like: an array of the service, which changes nothing.
-    Returns
-        An array.
-    Raises
-        DataTypeMismatch for elements that the service does not have.
-    Example
-        >>> st.asfortranarray(st.ones((2, 3))).flags.f_contiguous
-        True
-    """
-    result = asarray(a, dtype, like=like)
-    if not result.ndim:
-        return _manipulation.reshape(result, (1,))
-    if result.flags.f_contiguous:
-        return result
-    turned = _manipulation.permute_dims(result, range(result.ndim - 1, -1, -1))
-    return _manipulation.permute_dims(_manipulation.copy(turned), range(result.ndim - 1, -1, -1))
-
-
-def asarray_chkfinite(a, dtype=None, order: Optional[str] = None) -> Array:
-    """An array of the service, after a check that every element is finite: one round trip.
-
-    Parameters
-        a: an array, or what becomes one.
-        dtype: the element type, that of `obj` where none is given.
-        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
-    Returns
-        An array.
-    Raises
-        ValueError for an element that is infinite or NaN.
-    Example
-        >>> st.asarray_chkfinite([1.0, 2.0]).tolist()
-        [1.0, 2.0]
-    """
-    from stride import _elementwise, _reductions
-
-    result = asarray(a, dtype, order)
-    if result.dtype.kind in "fc" and not bool(_reductions.all(_elementwise.isfinite(result))):
-        raise ValueError("array must not contain infs or NaNs")
-    return result
-
-
-def copy(a, order: Optional[str] = "K", subok: bool = False) -> Array:
-    """A copy, which shares no elements.
-
-    Parameters
-        a: an array.
-        order: C or F, the order of memory; A or K, that of an array of the service where it is C or F.
-        subok: must be False.
-    Returns
-        An array of `a`'s shape and type.
-    Raises
-        Unimplemented for `subok`.
-    Example
-        >>> st.copy(st.arange(3)).tolist()
-        [0, 1, 2]
-    """
-    from stride import _arguments
-
-    _arguments.refuse_subok(subok)
-    return _manipulation.copied(array_of(a), _arguments.check_order(order))
-
-
-def require(a, dtype=None, requirements=None, *, like=None) -> Array:
-    """An array with NumPy's requirements, which are C_CONTIGUOUS, F_CONTIGUOUS, OWNDATA, WRITEABLE and their short
-    names; a copy where `a` does not meet them.
-
-    Parameters
-        a: an array, or what becomes one.
-        dtype: the element type, that of `obj` where none is given.
-        requirements: a name or a sequence of names.
-        like: an array of the service, which changes nothing.
-    Returns
-        An array.
-    Raises
-        ValueError for another name, and where both orders are required.
-    Example
-        >>> st.require(st.ones((2, 3)).T, requirements="C").flags.c_contiguous
-        True
-    """
-    names = {
-        "C": "C", "C_CONTIGUOUS": "C", "CONTIGUOUS": "C", "F": "F", "F_CONTIGUOUS": "F", "FORTRAN": "F",
-        "A": "A", "ALIGNED": "A", "W": "W", "WRITEABLE": "W", "O": "O", "OWNDATA": "O", "E": "E", "ENSUREARRAY": "E",
-    }
-    wanted = set()
-    for one in [requirements] if isinstance(requirements, str) else requirements or ():
-        if one.upper() not in names:
-            raise ValueError(f"requirements are {', '.join(sorted(names))}, not {one!r}")
-        wanted.add(names[one.upper()])
-    if {"C", "F"} <= wanted:
-        raise ValueError('Cannot specify both "C" and "F" order')
-    result = asarray(a, dtype, like=like)
-    result = ascontiguousarray(result) if "C" in wanted and result.ndim else result
-    result = asfortranarray(result) if "F" in wanted and result.ndim else result
-    must_copy = "O" in wanted and not result.flags.owndata or "W" in wanted and not result.flags.writeable
-    return _manipulation.copy(result) if must_copy else result
-
-
-def has_arrays_to_compute(obj) -> bool:
-    """Whether sequences hold an array whose elements the host does not have."""
-    if isinstance(obj, Array):
-        return _host_arrays.values_of(obj) is None and obj._node.cached() is None
-    return isinstance(obj, (list, tuple)) and any(map(has_arrays_to_compute, obj))
-
-
-def _has_locals(obj) -> bool:
-    """Whether sequences hold an element or an array of a loop of the host (`_local.py`)."""
-    if isinstance(obj, (list, tuple)):
-        return any(map(_has_locals, obj))
-    return type(obj) is _elements.Element or type(obj) in _local.classes
-
-
-def joined_sequence(obj) -> Array:
-    """Nested sequences with arrays in them as one array, without reading these."""
-    if isinstance(obj, Array):
-        return obj
-    if isinstance(obj, (list, tuple)) and any(isinstance(one, (Array, list, tuple)) for one in obj):
-        parts = [joined_sequence(one) for one in obj]
-        if any(part.shape != parts[0].shape for part in parts):
-            raise ValueError(
-                "sequences of different shapes make no array: " + ", ".join(str(part.shape) for part in parts)
-            )
-        return _manipulation.stack(parts)
-    return wrap(current_session()._upload(host_array(obj)))
-
-
-def from_sequence(obj, dtype: Optional[np.dtype] = None) -> np.ndarray:
-    """Converts lists and tuples with any elements. Arrays of the service among them are read."""
-    return np.asarray(without_arrays(obj), dtype)
-
-
-def without_arrays(obj):
-    """Replaces arrays in lists by lists of their elements; masked arrays are refused."""
-    if isinstance(obj, Array):
-        return obj._read() if obj.ndim else obj._read()[()]
-    if isinstance(obj, np.ma.MaskedArray):
-        return host_array(obj)
-    return [without_arrays(inner) for inner in obj] if isinstance(obj, (list, tuple)) else obj
-
-
-def _from_other(obj) -> np.ndarray:
-    interface = getattr(obj, "__cuda_array_interface__", None)
-    if interface is not None:
-        return _cuda_memory.read(interface)
-    if not hasattr(obj, "__dlpack__"):
-        return host_array(obj)
-    if not hasattr(obj, "__array__"):
-        return _interchange.read(obj)
-    try:
-        return host_array(obj)
-    except TypeError:  # PyTorch's bfloat16, and memory of a GPU
-        return _interchange.read(obj)
-
-
-def from_dlpack(x, /, *, device: Optional[str] = None, copy: Optional[bool] = None) -> Array:
-    """A copy on the service of an array of another library.
-
-    Parameters
-        x: an object with `__dlpack__`, in the host's memory or a GPU's of this machine, or a capsule.
-        device: where the copy is.
-        copy: True or None; False is an error, since elements are copied to the service.
-    Returns
-        An array.
-    Raises
-        BufferError for `copy=False` and for memory that cannot be read here; DataTypeMismatch for elements that the
-        service does not have; TypeError for another object.
-    Example
-        >>> st.from_dlpack(st.asnumpy(st.arange(2))).tolist()
-        [0, 1]
-    """
-    if isinstance(x, Array):
-        return asarray(x, device=device, copy=copy)
-    if copy is False:
-        raise BufferError("elements on the host must be copied to a device")
-    return asarray(_interchange.read(x), device=device)

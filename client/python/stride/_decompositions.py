@@ -9,15 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from stride import (
-    _creation,
-    _dtypes,
-    _elementwise,
-    _errors,
-    _host_functions,
-    _inference,
-    _manipulation,
-    _reductions,
-    _routines,
+    _assembly, _casts, _creation, _dtypes, _elementwise, _errors, _host_functions, _inference, _manipulation, _ordering,
+    _reductions, _routines,
 )
 from stride._array import Array, node_of, wrap
 from stride._graph import record_several
@@ -251,7 +244,7 @@ def _householder(a: Array):
             a[..., j + 1 :, j] = vector
         if j + 1 < n:
             one = _creation.ones((*batch, 1), dtype=a.dtype)
-            whole = _manipulation.expand_dims(_manipulation.concat([one, vector], axis=-1), axis=-1)
+            whole = _manipulation.expand_dims(_assembly.concat([one, vector], axis=-1), axis=-1)
             part = a[..., j:, j + 1 :]
             conjugate = _elementwise.conjugate(factor) if a.dtype.kind == "c" else factor
             a[..., j:, j + 1 :] = part - _manipulation.expand_dims(conjugate, axis=(-2, -1)) * matmul(
@@ -288,13 +281,13 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool 
 
 
 def _falling(values: Array) -> Array:
-    return _manipulation.flip(_routines.sort(values), axis=-1)
+    return _manipulation.flip(_ordering.sort(values), axis=-1)
 
 
 def _svd_of_hermitian(a: Array) -> SVDResult:
     """Eigenvectors by falling size of eigenvalues, whose signs one side takes."""
     values, vectors = eigh(a)
-    order = _manipulation.flip(_routines.argsort(_elementwise.absolute(values)), axis=-1)
+    order = _manipulation.flip(_ordering.argsort(_elementwise.absolute(values)), axis=-1)
     values = _routines.take_along_axis(values, order, axis=-1)
     columns = _manipulation.broadcast_to(_manipulation.expand_dims(order, axis=-2), vectors.shape)
     vectors = _routines.take_along_axis(vectors, columns, axis=-1)
@@ -422,7 +415,7 @@ def real_eigvals(a) -> Array:
 
 def _real_part(values: Array) -> Array:
     """A new array, of which the elements lie side by side as NumPy's do."""
-    return _manipulation.copy(_elementwise.real(values))
+    return _casts.copy(_elementwise.real(values))
 
 
 def inv(a) -> Array:

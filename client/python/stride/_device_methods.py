@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 def _scatter(name: str, array: Any, slices: Any, value: Any) -> None:
     """A ufunc's `at`, with values in the array's own type, as CuPy casts them."""
-    from stride import _creation, _ufunc
+    from stride import _conversion, _ufunc_methods
 
     if not isinstance(value, (bool, int, float, complex)):
-        value = _creation.asarray(value).astype(array.dtype, copy=False)
+        value = _conversion.asarray(value).astype(array.dtype, copy=False)
     elif np.result_type(array.dtype, value) != array.dtype:
         value = array.dtype.type(value)
-    _ufunc.at(name, array, slices, value)
+    _ufunc_methods.at(name, array, slices, value)
 
 
 class DeviceMethods:

@@ -7,11 +7,12 @@ from typing import Tuple
 
 import numpy as np
 
-from stride import _errors, _graph, _ufunc
+from stride import _errors, _graph, _ufunc, _ufunc_methods
 from stride._array import _SCALARS, Array, array_of, node_of, operands_of, wrap
-from stride._elements import HOST_NUMBERS, of_elements
+from stride._element_numbers import HOST_NUMBERS, of_elements
 from stride._elementwise_text import described
-from stride._graph import Number, elementwise
+from stride._graph import elementwise
+from stride._numbers import Number
 
 
 def _unary(name: str):
@@ -27,7 +28,7 @@ def _unary(name: str):
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = described(name)
-    function.at = _ufunc.bound(_ufunc.unary_at, name)  # type: ignore[attr-defined]
+    function.at = _ufunc_methods.bound(_ufunc_methods.unary_at, name)  # type: ignore[attr-defined]
     return function
 
 
@@ -48,7 +49,7 @@ def _binary(name: str):
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = described(name)
-    _ufunc.add_methods(function, name)
+    _ufunc_methods.add_methods(function, name)
     return function
 
 
@@ -95,7 +96,7 @@ def _floor_divide(public: str):
 
     function.__name__ = function.__qualname__ = public
     function.__doc__ = described(public)
-    _ufunc.add_methods(function, public)
+    _ufunc_methods.add_methods(function, public)
     return function
 
 
@@ -344,4 +345,4 @@ def where(condition, x1=None, x2=None, /):
 
 for _name in __all__:
     if isinstance(getattr(np, _name, None), np.ufunc):
-        _ufunc.add_attributes(globals()[_name], getattr(np, _name))
+        _ufunc_methods.add_attributes(globals()[_name], getattr(np, _name))

@@ -15,9 +15,10 @@ from typing import Any, Callable, Dict, Optional
 
 import numpy as np
 
-from stride import _graph, _manipulation
+from stride import _casts, _graph
 from stride._array import Array
-from stride._graph import Node, Number
+from stride._graph import Node
+from stride._numbers import Number
 
 __all__ = ["errstate", "seterr"]
 
@@ -32,7 +33,7 @@ _inside = threading.local()
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, RuntimeWarning, stacklevel=_manipulation.warning_level())
+    warnings.warn(message, RuntimeWarning, stacklevel=_casts.warning_level())
 
 
 def of_mean(shape: tuple, axes: Any) -> None:

@@ -19,10 +19,12 @@ import numpy as np
 
 from stride import _dtypes, _errors, _inference, _manipulation, _reductions, _ufunc
 from stride._array import _SCALARS, Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, caller, meet, record, record_several
+from stride._graph import Node, caller, meet, record, record_several
 from stride._named import _full
+from stride._numbers import Number
 from stride._session import Session, current_session
-from stride._ufunc import _give, apply_at
+from stride._ufunc import _give
+from stride._ufunc_methods import apply_at
 from stride.v1 import function_service_pb2 as proto, function_service_pb2_grpc, operation_pb2 as pb
 
 __all__ = ["define_gufunc", "define_reduction", "define_ufunc", "delete_function", "functions"]
@@ -392,7 +394,7 @@ def _body(
 
 
 def _identity(value):
-    from stride._graph import Number
+    from stride._numbers import Number
 
     return None if value is None else Number(value).to_proto()
 

@@ -6,7 +6,7 @@ conjugates of these (`_gradient_rules`). A cotangent is None where the loss does
 
 from typing import Optional
 
-from stride import _creation, _elementwise as el, _manipulation as mp
+from stride import _assembly, _creation, _elementwise as el, _manipulation as mp, _triangles
 from stride._array import Array
 
 Cotangent = Optional[Array]
@@ -33,12 +33,12 @@ def _columns(values: Array) -> Array:
 
 
 def _eye(like: Array, n: int) -> Array:
-    return _creation.eye(n, dtype=like.dtype)
+    return _triangles.eye(n, dtype=like.dtype)
 
 
 def _inverse_gaps(values: Array, dtype) -> Array:
     """1 / (values[j] - values[i]) at (i, j), and 0 on the diagonal."""
-    eye = _creation.eye(values.shape[-1], dtype=values.dtype)
+    eye = _triangles.eye(values.shape[-1], dtype=values.dtype)
     return ((1 - eye) / (_columns(values) - _rows(values) + eye)).astype(dtype)
 
 
@@ -78,7 +78,7 @@ def qr(q: Array, r: Array, by_q: Cotangent, by_r: Cotangent) -> Array:
     above = triu(inner, 1)
     diagonal = (el.real(inner) if inner.dtype.kind == "c" else inner) * _eye(inner, k)
     found = adjoint(linalg.solve(square, adjoint(by_q + q @ (above + adjoint(above) + diagonal))))
-    return found if n == k else mp.concat([found, q @ by_r[..., k:]], axis=-1)
+    return found if n == k else _assembly.concat([found, q @ by_r[..., k:]], axis=-1)
 
 
 def svd(u: Array, s: Array, vh: Array, by_u: Cotangent, by_s: Cotangent, by_vh: Cotangent) -> Array:

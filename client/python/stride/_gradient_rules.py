@@ -9,9 +9,16 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise as el, _errors, _inference, _linear_algebra, _manipulation as mp
-from stride import _gradient_decompositions as rules, _reductions, _routines, _tape
+from stride import (
+    _assembly, _conversion, _creation, _elementwise as el, _inference, _linear_algebra, _manipulation as mp, _triangles,
+)
+from stride import _deviations, _gradient_decompositions as rules, _reductions, _tape
 from stride._array import Array
+from stride._gradient_call import _Call, _WithOld, _no_rule
+from stride._gradient_places import (  # rules, which `entry` finds by their names
+    _added_at, _all_axes, _apply_at, _compress, _gather, _scatter, _sort, _view,  # noqa: F401
+)
+from stride._gradient_ufuncs import CONSTANT, UFUNCS, _share
 from stride.v1 import operation_pb2 as pb
 
 Cotangent = Optional[Array]
@@ -37,172 +44,6 @@ def entry(tape, operation: pb.Operation, kind: str, operands, old, results) -> "
         return [*listed, *([before] if written else [])]
 
     return _tape.Entry((*inputs, *written), tuple(results), both)
-
-
-class _WithOld(tuple):
-    """The inputs' cotangents, and that of the array that was written into."""
-
-
-class _Call:
-    """One operation with its inputs."""
-
-    def __init__(self, operation, message, by_path, arrays, tracked, results, old, bodies):
-        self.bodies = bodies
-        self.operation, self.message, self._by_path = operation, message, by_path
-        self.arrays, self.tracked, self.results, self.old = arrays, tracked, results, old
-        self.kind = operation.WhichOneof("kind")
-
-    def place(self, *path) -> Optional[int]:
-        return self._by_path.get((self.kind, *path))
-
-    def operand(self, message: pb.Operand, *path) -> Any:
-        """An array, or a number."""
-        i = self.place(*path)
-        return _constant(message) if i is None else self.arrays[i]
-
-    def only(self, *paths) -> None:
-        """Raises where the result stands on another tracked input."""
-        allowed = {self.place(*path) for path in paths}
-        if any(tracked and i not in allowed for i, tracked in enumerate(self.tracked)):
-            raise _no_rule(f"{self.kind} by all of its inputs")
-
-
-def _constant(operand: pb.Operand) -> Any:
-    source = operand.WhichOneof("source")
-    if source == "scalar":
-        scalar = operand.scalar
-        kind = scalar.WhichOneof("value")
-        value = getattr(scalar, kind) if kind else 0
-        if kind == "complex_value":
-            value = complex(value.real, value.imaginary)
-        return _dtypes.dtype_numbered(scalar.data_type).type(value) if scalar.data_type else value
-    spec = operand.inline_array.spec
-    values = np.frombuffer(operand.inline_array.data, _dtypes.dtype_numbered(spec.data_type)).reshape(tuple(spec.shape))
-    return _creation.asarray(values)
-
-
-def _no_rule(what: str) -> _errors.Unimplemented:
-    return _errors.Unimplemented(
-        f"grad has no rule for {what}: define the derivative by custom_vjp, or keep what is differentiated out of it",
-        reason="NOT_IMPLEMENTED", metadata={"feature": f"gradient of {what}"})
-
-
-def _zeros(like: Array) -> Array:
-    return _creation.zeros(like.shape, dtype=like.dtype)
-
-
-# --- elementwise functions ---
-
-_LOG2, _LOG10 = math.log(2), math.log(10)
-
-
-def _sign(x: Any) -> Any:
-    return el.sign(x)
-
-
-def _abs(g, y, x):
-    if x.dtype.kind != "c":
-        return (g * el.sign(x),)
-    y1 = el.where(y == 0, 1, y)
-    return (el.where(y == 0, 0, g * el.conj(x) / y1),)
-
-
-def _split_evenly(g, y, x, other):
-    """As JAX: where both are the result, each has half."""
-    return el.where(x == y, el.where(other == y, g * 0.5, g), 0)
-
-
-def _power(g, y, x, p):
-    if isinstance(p, (int, float, np.integer, np.floating)):
-        dx = _creation.zeros_like(g) if p == 0 else g * p * el.pow(x, p - 1)
-        return dx, None
-    is_zero = p == 0
-    if not _is_float(p):
-        return g * p * el.pow(x, el.where(is_zero, 1, p) - 1), None
-    dx = g * p * el.pow(x, el.where(is_zero, 1, p - 1))
-    base = el.where(x == 0, 1, x)
-    return dx, el.where(x == 0, el.where(p > 0, 0, g * y * el.log(x)), g * y * el.log(base))
-
-
-def _is_float(x: Any) -> bool:
-    return (np.dtype(x.dtype).kind if hasattr(x, "dtype") else np.asarray(x).dtype.kind) in "fc"
-
-
-def _where(g, y, condition, a, b):
-    return None, el.where(condition, g, 0), el.where(condition, 0, g)
-
-
-def _clip(g, y, x, low, high):
-    return (el.where((x >= low) & (x <= high), g, 0), el.where(x < low, g, 0), el.where(x > high, g, 0))
-
-
-def _share(g, y, x):
-    """d log(sum of exponentials) / dx."""
-    safe = el.where(el.isfinite(y), y, 0)
-    return g * el.exp(el.where(el.isfinite(x), x - safe, -np.inf))
-
-
-# By the service's name: (cotangent, result, inputs) -> one cotangent for each input.
-UFUNCS: Dict[str, Callable] = {
-    "absolute": _abs,
-    "fabs": _abs,
-    "negative": lambda g, y, x: (-g,),
-    "positive": lambda g, y, x: (g,),
-    "conjugate": lambda g, y, x: (el.conj(g) if g.dtype.kind == "c" else g,),
-    "real": lambda g, y, x: (g,),
-    "imag": lambda g, y, x: (g * -1j if x.dtype.kind == "c" else g * 0,),
-    "exp": lambda g, y, x: (g * y,),
-    "exp2": lambda g, y, x: (g * y * _LOG2,),
-    "expm1": lambda g, y, x: (g * (y + 1),),
-    "log": lambda g, y, x: (g / x,),
-    "log2": lambda g, y, x: (g / (x * _LOG2),),
-    "log10": lambda g, y, x: (g / (x * _LOG10),),
-    "log1p": lambda g, y, x: (g / (x + 1),),
-    "sqrt": lambda g, y, x: (g * 0.5 / y,),
-    "square": lambda g, y, x: (g * 2 * x,),
-    "cbrt": lambda g, y, x: (g * y / (3 * x),),
-    "reciprocal": lambda g, y, x: (-g * y * y,),
-    "sin": lambda g, y, x: (g * el.cos(x),),
-    "cos": lambda g, y, x: (-g * el.sin(x),),
-    "tan": lambda g, y, x: (g * (1 + y * y),),
-    "arcsin": lambda g, y, x: (g / el.sqrt(1 - x * x),),
-    "arccos": lambda g, y, x: (-g / el.sqrt(1 - x * x),),
-    "arctan": lambda g, y, x: (g / (1 + x * x),),
-    "sinh": lambda g, y, x: (g * el.cosh(x),),
-    "cosh": lambda g, y, x: (g * el.sinh(x),),
-    "tanh": lambda g, y, x: (g * (1 - y * y),),
-    "arcsinh": lambda g, y, x: (g / el.sqrt(x * x + 1),),
-    "arccosh": lambda g, y, x: (g / (el.sqrt(x - 1) * el.sqrt(x + 1)),),
-    "arctanh": lambda g, y, x: (g / (1 - x * x),),
-    "deg2rad": lambda g, y, x: (g * (math.pi / 180),),
-    "radians": lambda g, y, x: (g * (math.pi / 180),),
-    "rad2deg": lambda g, y, x: (g * (180 / math.pi),),
-    "degrees": lambda g, y, x: (g * (180 / math.pi),),
-    "erf": lambda g, y, x: (g * (2 / math.sqrt(math.pi)) * el.exp(-x * x),),
-    "erfc": lambda g, y, x: (g * (-2 / math.sqrt(math.pi)) * el.exp(-x * x),),
-    "add": lambda g, y, a, b: (g, g),
-    "subtract": lambda g, y, a, b: (g, -g),
-    "multiply": lambda g, y, a, b: (g * b, g * a),
-    "divide": lambda g, y, a, b: (g / b, -g * y / b),
-    "power": _power,
-    "float_power": _power,
-    "maximum": lambda g, y, a, b: (_split_evenly(g, y, a, b), _split_evenly(g, y, b, a)),
-    "minimum": lambda g, y, a, b: (_split_evenly(g, y, a, b), _split_evenly(g, y, b, a)),
-    "fmax": lambda g, y, a, b: (_split_evenly(g, y, a, b), _split_evenly(g, y, b, a)),
-    "fmin": lambda g, y, a, b: (_split_evenly(g, y, a, b), _split_evenly(g, y, b, a)),
-    "arctan2": lambda g, y, a, b: (g * b / (a * a + b * b), -g * a / (a * a + b * b)),
-    "hypot": lambda g, y, a, b: (g * a / y, g * b / y),
-    "logaddexp": lambda g, y, a, b: (_share(g, y, a), _share(g, y, b)),
-    "logaddexp2": lambda g, y, a, b: (g * el.exp2(a - y), g * el.exp2(b - y)),
-    "copysign": lambda g, y, a, b: (g * el.sign(a) * el.sign(y), None),
-    "remainder": lambda g, y, a, b: (g, -g * el.floor(a / b)),
-    "fmod": lambda g, y, a, b: (g, -g * el.trunc(a / b)),
-    "ldexp": lambda g, y, a, b: (el.ldexp(g, b), None),
-    "where": _where,
-    "clip": _clip,
-}
-# Their derivative is 0 wherever there is one.
-CONSTANT = {"sign", "floor", "ceil", "trunc", "rint", "floor_divide", "heaviside", "nextafter", "spacing", "modf"}
 
 
 def _by_ufunc(name: str, g: Array, y: Array, inputs: Sequence[Any]) -> Sequence[Cotangent]:
@@ -322,12 +163,12 @@ def _of_variance(g: Array, deviation, x: Array, axes, mask, skipped: bool, corre
     if skipped:
         taken = ~el.isnan(x) if mask is None else mp.broadcast_to(mask, x.shape) & ~el.isnan(x)
     if taken is None:
-        mean = _reductions.mean(x, axis=axes, keepdims=True)
+        mean = _deviations.mean(x, axis=axes, keepdims=True)
         left = max(math.prod(x.shape[i] for i in axes) - correction, 0.0)
         scale = g / left if left else g * math.nan
     else:
         taken = mp.broadcast_to(taken, x.shape)
-        mean = _reductions.mean(x, axis=axes, keepdims=True, where=taken)
+        mean = _deviations.mean(x, axis=axes, keepdims=True, where=taken)
         left = el.maximum(_reductions.count_nonzero(taken, axis=axes, keepdims=True) - correction, 0)
         scale = g / left.astype(g.dtype)
     distance = x - mean
@@ -350,7 +191,7 @@ def _others(x: Array, axes) -> Array:
         before.append(before[-1] * flat[..., i])
         after.append(after[-1] * flat[..., count - 1 - i])
     both = [one * other for one, other in zip(before[:count], reversed(after[:count]))]
-    stacked = mp.stack(both, axis=-1) if both else flat
+    stacked = _assembly.stack(both, axis=-1) if both else flat
     order = np.argsort((*kept, *axes))
     return mp.permute_dims(mp.reshape(stacked, moved.shape), tuple(int(i) for i in order))
 
@@ -396,7 +237,7 @@ def _shifted(x: Array, axis: int, distance: int, fill: float) -> Array:
     if abs(distance) >= n:
         return edge
     parts = [x[(*place, slice(distance, None))], edge] if distance > 0 else [edge, x[(*place, slice(None, distance))]]
-    return mp.concat(parts, axis=axis)
+    return _assembly.concat(parts, axis=axis)
 
 
 def _from_extremes(name: str, g: Array, x: Array, y: Array, axis: int) -> Array:
@@ -441,160 +282,6 @@ def _matmul(call: _Call):
     return pull
 
 
-# --- views ---
-
-
-def _view(call: _Call):
-    x, steps = call.operand(call.message.input, "input"), list(call.message.steps)
-    from stride._trace import shape_of_view
-
-    shapes = [x.shape]
-    for one in steps:
-        shapes.append(shape_of_view(shapes[-1], [one]))
-
-    def pull(g):
-        for step, shape in zip(reversed(steps), reversed(shapes[:-1])):
-            kind = step.WhichOneof("kind")
-            if kind == "slice":
-                g = _tape.put(_creation.zeros(shape, dtype=g.dtype), g, [step])
-            elif kind == "transpose":
-                axes = list(step.transpose.axes) or list(range(len(shape) - 1, -1, -1))
-                g = mp.permute_dims(g, tuple(int(i) for i in np.argsort([axis % len(shape) for axis in axes])))
-            elif kind == "reshape":
-                g = mp.reshape(g, shape)
-            else:
-                g = _tape.fitted(g, _Shape(shape, g.dtype))  # type: ignore[arg-type]
-        return {call.place("input"): g}
-
-    return pull
-
-
-class _Shape:
-    def __init__(self, shape, dtype):
-        self.shape, self.dtype, self.ndim, self.size = shape, dtype, len(shape), math.prod(shape)
-
-
-# --- places ---
-
-
-def _indices(call: _Call) -> List[Array]:
-    return [call.operand(one, "indices", i) for i, one in enumerate(call.message.indices)]
-
-
-def _mode(message) -> str:
-    return {pb.INDEX_MODE_WRAP: "wrap", pb.INDEX_MODE_CLIP: "clip"}.get(message.mode, "raise")
-
-
-def _all_axes(index: Array, axis: int, shape) -> List[Array]:
-    """An index for each axis, of take_along_axis's along one."""
-    found = []
-    for i, n in enumerate(index.shape):
-        if i == axis:
-            found.append(index)
-        else:
-            found.append(mp.reshape(_creation.arange(n), (*(1,) * i, n, *(1,) * (index.ndim - i - 1))))
-    return found
-
-
-def _added_at(shape, dtype, indices, axis: int, mode: int, values: Array) -> Array:
-    """Zeros with values added at places."""
-    from stride._graph import defer
-    from stride._array import wrap
-    nodes = [one._node for one in indices]
-    session = values._node.session
-
-    def build(flush, result, operands):
-        fill = pb.Creation.Fill()
-        fill.spec.data_type = _dtypes.NUMBERS[dtype]
-        fill.spec.shape.extend(shape)
-        flush.operation(result.handle, result.origin, creation=pb.Creation(fill=fill))
-        if flush.session._is_trace:
-            flush.session.specs[result.handle] = tuple(shape), dtype
-        message = pb.ApplyAt(function="add", values=operands[0], indices=operands[1:], axis=axis, mode=mode)
-        new = pb.Operation(apply_at=message)
-        new.outputs.add(handle=result.handle, existing=True)
-        flush.add(new, result.origin)
-
-    return wrap(defer(session, tuple(shape), dtype, build, (values._node, *nodes)))
-
-
-def _gathered(x: Array, indices, message) -> Array:
-    return _routines.gather(x, indices, message.axis, mode=_mode(message))
-
-
-def _gather(call: _Call):
-    message, x, indices = call.message, call.operand(call.message.input, "input"), _indices(call)
-    axis = message.axis % max(1, x.ndim)
-
-    def pull(g):
-        if message.along_axis:
-            places = _all_axes(indices[0], axis, x.shape)
-            return {call.place("input"): _added_at(x.shape, g.dtype, places, 0, message.mode, g)}
-        return {call.place("input"): _added_at(x.shape, g.dtype, indices, axis, message.mode, g)}
-
-    return pull
-
-
-def _scatter(call: _Call):
-    message, indices = call.message, _indices(call)
-    values, old = call.operand(call.message.values, "values"), call.old
-    axis = message.axis % max(1, old.ndim)
-    places, first = (_all_axes(indices[0], axis, old.shape), 0) if message.along_axis else (indices, axis)
-
-    def pull(g):
-        found = {}
-        if isinstance(values, Array) and call.place("values") is not None:
-            found[call.place("values")] = _routines.gather(g, places, first, mode=_mode(message))
-        kept = mp.copy(g)
-        _routines.scatter(kept, places, _creation.zeros((), dtype=g.dtype), first, mode=_mode(message))
-        return _WithOld((found, kept))
-
-    return pull
-
-
-def _apply_at(call: _Call):
-    message, indices = call.message, _indices(call)
-    if message.function not in ("add", "subtract"):
-        if any(call.tracked):
-            raise _no_rule(f"{message.function} at places")
-        raise _no_rule(f"{message.function} at places")
-    axis = message.axis % max(1, call.old.ndim)
-
-    def pull(g):
-        found = {}
-        if call.place("values") is not None:
-            values = _routines.gather(g, indices, axis, mode=_mode(message))
-            found[call.place("values")] = values if message.function == "add" else -values
-        return _WithOld((found, g))
-
-    return pull
-
-
-def _sort(call: _Call):
-    message, x = call.message, call.operand(call.message.input, "input")
-    call.only(("input",))
-    axis = (message.axis if message.HasField("axis") else -1) % max(1, x.ndim)
-    order = _routines._sort(x, axis, message.descending, True, "argsort")
-
-    def pull(g):
-        return {call.place("input"): _added_at(x.shape, g.dtype, _all_axes(order, axis, x.shape), 0, 0, g)}
-
-    return pull
-
-
-def _compress(call: _Call):
-    message, x = call.message, call.operand(call.message.input, "input")
-    mask = call.operand(message.mask, "mask")
-    axis = message.axis % max(1, x.ndim)
-
-    def pull(g):
-        whole = _creation.zeros(x.shape, dtype=g.dtype)
-        whole[(slice(None),) * axis + (mask,)] = g
-        return {call.place("input"): whole}
-
-    return pull
-
-
 # --- linear algebra and transforms ---
 
 
@@ -630,7 +317,7 @@ def _linalg(call: _Call):
             # A = P L U, so that of M = L U the cotangent is L^-T (tril(L^T g, -1) + triu(g U^T)) U^-T.
             from stride import tril, triu
 
-            eye = _creation.eye(a.shape[-1], dtype=a.dtype)
+            eye = _triangles.eye(a.shape[-1], dtype=a.dtype)
             lower, upper, g = tril(y, -1) + eye, triu(y), cotangents[0]
             inner = tril(_swapped(lower) @ tril(g, -1), -1) + triu(triu(g) @ _swapped(upper))
             left = linalg.solve(_swapped(lower), inner)
@@ -702,7 +389,7 @@ def _fft(call: _Call):
         if message.kind == kinds.KIND_COMPLEX_TO_REAL:
             places = np.arange(read[last])
             twice = np.where((places == 0) | (2 * places == wide[last]), 1.0, 2.0).astype(y.dtype)
-            g = g * _creation.asarray(twice.reshape(-1, *(1,) * (x.ndim - 1 - last)))
+            g = g * _conversion.asarray(twice.reshape(-1, *(1,) * (x.ndim - 1 - last)))
         return {call.place("input"): _resized(g, {axis: x.shape[axis] for axis in axes})}
 
     return pull
@@ -748,13 +435,13 @@ def _branch(call: _Call):
 
 def _through(body: pb.Body, specs, bodies, values, wanted, given, cotangents) -> List[Array]:
     """The cotangents of a body's inputs."""
-    from stride.jax import _gradients
+    from stride.jax import _custom_gradients, _gradients
 
     def run(*chosen):
         arrays = list(values)
         for i, one in zip(wanted, chosen):
             arrays[i] = one
-        outputs = _gradients.carried_out(body, specs, bodies, arrays)
+        outputs = _custom_gradients.carried_out(body, specs, bodies, arrays)
         return [outputs[i] for i in given]
 
     _, pull = _gradients.vjp(run, *[values[i] for i in wanted])

@@ -2,7 +2,7 @@
 
 `_local.py` decides which operations the host computes. This module has fast paths for operands whose class
 implies that their elements are on the host. A **HostArray** is a result with memory of its own. A
-**LocalView** is a view of a LocalArray (`_elements.py`) and uses the memory of its copy. Both become Arrays
+**LocalView** is a view of a LocalArray (`_element_numbers.py`) and uses the memory of its copy. Both become Arrays
 with a node at the first access to the node. Until then a LocalView counts among the values of its buffer."""
 
 import math
@@ -12,10 +12,10 @@ from typing import Any, Callable, Iterator, Optional
 
 import numpy as np
 
-from stride import _array, _dtypes, _elements, _graph, _indexing, _local
+from stride import _array, _dtypes, _element_numbers, _elements, _graph, _indexing, _local
 from stride._array import Array, get_node, set_node
 from stride._copies import NUMBERS
-from stride._elements import Element, LocalArray
+from stride._element_numbers import Element, LocalArray
 from stride._graph import Buffer, Node
 from stride._origin import caller
 
@@ -237,7 +237,7 @@ _PLAIN = frozenset((int, slice, type(Ellipsis), type(None)))
 def _host_key(key: Any) -> Any:
     """An index as NumPy takes it; NotImplemented for the general path."""
     kind = type(key)
-    if kind is int or kind is slice or _elements._is_plain(key):
+    if kind is int or kind is slice or _element_numbers._is_plain(key):
         return key
     if kind is tuple:
         keys = tuple([one if type(one) in _PLAIN else _host_key(one) for one in key])
@@ -267,7 +267,7 @@ def _taken(array: Any, host: np.ndarray, key: Any) -> Array:
         element = _new(Element)
         element._host, element._home = value, array._home
         return element
-    if type(key) is int or _elements._is_plain(key):
+    if type(key) is int or _element_numbers._is_plain(key):
         return view_of(array, key, value)
     if value.nbytes > _MAX or not value.ndim:
         return Array.__getitem__(array, key)
@@ -308,7 +308,7 @@ def _assigned(host: np.ndarray, key: Any, value: Any, home: tuple) -> bool:
     if given is None:
         if type(value) not in (list, tuple, _ndarray):
             return False
-        given = _elements._value_for(value, NUMBERS)
+        given = _element_numbers._value_for(value, NUMBERS)
         if given is None:
             return False
     elif type(value) is not Element and isinstance(value, Array):

@@ -14,7 +14,7 @@ import numpy as np
 from stride import _dtypes, _host_arrays, _local
 from stride._array import Array, get_node
 from stride._copies import NUMBERS
-from stride._elements import Element, LocalArray
+from stride._element_numbers import Element, LocalArray
 from stride._host_arrays import HostArray, LocalView
 
 _ndarray = np.ndarray

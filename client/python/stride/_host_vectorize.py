@@ -5,7 +5,7 @@ from typing import Any, Callable, Optional
 
 import numpy as np
 
-from stride import _creation, _errors, _kernel, _origin
+from stride import _conversion, _errors, _kernel, _origin
 from stride._array import Array, array_of
 
 
@@ -97,6 +97,6 @@ def _downloaded(one: Any) -> Any:
 def _uploaded(one: Any, session: Any) -> Any:
     """An array of the service, and what it has no type for as it is."""
     try:
-        return _creation.asarray(one) if session is None else array_of(one, session)
+        return _conversion.asarray(one) if session is None else array_of(one, session)
     except _errors.DataTypeMismatch:
         return one

@@ -8,7 +8,8 @@ import numpy as np
 
 from stride import _elements, _errors, _inference, _origin
 from stride._array import Array, host_array, node_of, wrap
-from stride._graph import FrozenStrides, Node, View, strides_of_view, write_in_place
+from stride._graph import Node, write_in_place
+from stride._views import FrozenStrides, View, strides_of_view
 from stride.v1 import operation_pb2 as pb
 
 _INT64 = np.iinfo(np.int64)
@@ -54,9 +55,9 @@ def _is_unknown(one) -> bool:
 
 
 def _from_sequence(one) -> np.ndarray:
-    from stride import _creation
+    from stride import _conversion
 
-    one = _creation.from_sequence(one)
+    one = _conversion.from_sequence(one)
     return one if one.size else one.astype(np.int64)  # an empty list has no type of its own
 
 
@@ -423,9 +424,9 @@ def converted(value, array: Array) -> Array:
     if isinstance(value, Array):
         return value.astype(dtype, copy=False)  # warns where imaginary parts are dropped
     if isinstance(value, (list, tuple)):
-        from stride import _creation
+        from stride import _conversion
 
-        value = _creation.without_arrays(value)
+        value = _conversion.without_arrays(value)
     host = host_array(value) if hasattr(value, "__array__") and not isinstance(value, np.generic) else value
     if not isinstance(host, np.ndarray) or host.dtype != dtype:
         given, host = host, np.empty(np.shape(host), dtype)

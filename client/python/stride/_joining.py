@@ -5,9 +5,10 @@ from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
-from stride import _arguments, _creation, _inference, _manipulation, _routines
+from stride import _arguments, _assembly, _casts, _creation, _inference, _manipulation, _routines
 from stride._array import Array, array_of, host_array
-from stride._manipulation import broadcast_to, concat, reshape
+from stride._assembly import concat
+from stride._manipulation import broadcast_to, reshape
 
 __all__ = [
     "append",
@@ -228,7 +229,7 @@ def _collect(arrays: Any, leaves: List[Any]) -> None:
 def _blocks(arrays: Any, depth: int, rank: int, found) -> Array:
     if not isinstance(arrays, list):
         one = next(found)
-        return _manipulation.copy(reshape(one, (1,) * (rank - one.ndim) + one.shape))
+        return _casts.copy(reshape(one, (1,) * (rank - one.ndim) + one.shape))
     return concat([_blocks(one, depth - 1, rank, found) for one in arrays], -depth)
 
 
@@ -405,7 +406,7 @@ def resize(a: Any, new_shape: Any) -> Array:
         return _creation.zeros(shape, array.dtype)
     flat = reshape(array, (array.size,))
     times = -(-count // array.size)
-    return reshape(_manipulation.copy(_manipulation.tile(flat, times)[:count]), shape)
+    return reshape(_casts.copy(_assembly.tile(flat, times)[:count]), shape)
 
 
 # --- apart ---

@@ -10,8 +10,10 @@ import numpy as np
 
 from stride import _dtypes, _elementwise, _encoding, _errors, _launch, _origin, _printed, _signatures
 from stride._array import Array, node_of, operands_of, wrap
-from stride._graph import Node, Number, PartStrides, check_isolated, elementwise, isolation, passed_on
+from stride._graph import Node, check_isolated, elementwise, isolation
+from stride._numbers import Number
 from stride._session import _device_name, current_session
+from stride._views import PartStrides, passed_on
 from stride.v1 import operation_pb2 as pb
 
 Extents = Union[int, Tuple[int, ...]]
@@ -443,7 +445,7 @@ def vectorize(
 def compiled(function: Union[str, Callable]) -> Callable:
     """`vectorize` of an expression or a function that is translated. ExpressionError, here or at the first call, for
     what cannot be."""
-    from stride import _python_kernel
+    from stride import _elementwise_kernel, _python_kernel
 
     if isinstance(function, str):
         try:
@@ -477,7 +479,7 @@ def compiled(function: Union[str, Callable]) -> Callable:
         bound.apply_defaults()
         operands = operands_of(tuple(bound.arguments.values()))
         if not simple:
-            return _python_kernel.elementwise_kernel(title, _python_kernel.Source(wrapped), operands)
+            return _elementwise_kernel.elementwise_kernel(title, _python_kernel.Source(wrapped), operands)
         result = _Translation(zip(bound.arguments, operands), title, lookup).run(statements)
         return wrap(
             result

@@ -6,7 +6,7 @@ import numpy as np
 
 from stride import _dtypes, _encoding
 from stride._array import Array, node_of, wrap
-from stride._graph import Number
+from stride._numbers import Number
 from stride._texture import Texture
 from stride.v1 import array_pb2, operation_pb2 as pb
 

@@ -7,11 +7,14 @@ from typing import Optional
 
 import numpy as np
 
-from stride import _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _local, _manipulation, _reductions
-from stride import _ufunc
+from stride import (
+    _assembly, _core_axes, _dtypes, _errors, _graph, _indexing, _inference, _local, _manipulation, _reductions,
+)
+from stride import _ufunc_methods
 from stride._array import Array, array_of, node_of, wrap
 from stride._elementwise import conjugate, multiply
-from stride._graph import Number, Prepared, record
+from stride._graph import Prepared, record
+from stride._numbers import Number
 from stride.v1 import operation_pb2 as pb
 
 __all__ = [
@@ -506,7 +509,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis=None) ->
         parts = [-(a2[0] * b1), a2[0] * b0, last]
     else:
         parts = [a1 * b2[0], -(a0 * b2[0]), last]
-    result = _manipulation.stack(parts, axis=-1)
+    result = _assembly.stack(parts, axis=-1)
     return result if axisc == -1 else _manipulation.moveaxis(result, -1, axisc)
 
 
@@ -516,4 +519,4 @@ def _with_vectors_last(x: Array, axis: int) -> Array:
 
 for _name in ("matmul", "matvec", "vecdot", "vecmat"):
     if isinstance(getattr(np, _name, None), np.ufunc):  # an older NumPy lacks some
-        _ufunc.add_attributes(globals()[_name], getattr(np, _name))
+        _ufunc_methods.add_attributes(globals()[_name], getattr(np, _name))

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise as _e, _errors, _manipulation, _reductions, _sampling
+from stride import _assembly, _conversion, _dtypes, _elementwise as _e, _errors, _manipulation, _reductions, _sampling
 from stride._array import Array, host_array
 from stride._linear_algebra import matmul
 from stride._parameters import count_of, shape_of, whole
@@ -53,7 +53,7 @@ def _judged(pvals) -> tuple:
     pvals = pvals.astype(_dtypes.float64, copy=False)
     sums = _reductions.sum(pvals[..., :-1], axis=-1)
     both = (_reductions.all((pvals >= 0) & (pvals <= 1)), _reductions.all(sums <= 1 + _TOLERANCE))
-    return tuple(_manipulation.stack(both).tolist())
+    return tuple(_assembly.stack(both).tolist())
 
 
 def hypergeometric(rng, colors, nsample, size, method: str) -> Array:
@@ -72,7 +72,7 @@ def hypergeometric(rng, colors, nsample, size, method: str) -> Array:
 
 
 def _real(x, name: str) -> Array:
-    x = x if isinstance(x, Array) else _creation.asarray(host_array(x))
+    x = x if isinstance(x, Array) else _conversion.asarray(host_array(x))
     if x.dtype.kind == "c":
         raise _errors.DataTypeMismatch(f"{name} is of real numbers, not of {x.dtype}", reason="DATA_TYPE_MISMATCH")
     return x.astype(_dtypes.float64, copy=False)

@@ -6,7 +6,9 @@ from typing import Any, Optional
 
 import numpy as np
 
-from stride import _arguments, _dtypes, _elementwise, _float_errors, _inference, _manipulation, _reductions, _routines
+from stride import (
+    _arguments, _deviations, _dtypes, _elementwise, _float_errors, _inference, _manipulation, _reductions, _running,
+)
 from stride._array import Array, array_of
 from stride._elementwise import isnan, where as choose
 
@@ -127,7 +129,7 @@ def nancumsum(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Array
         >>> st.nancumsum(st.array([1.0, float("nan"), 2.0])).tolist()
         [1.0, 1.0, 3.0]
     """
-    return _routines.cumsum(_replaced(a, 0), axis, dtype, out)
+    return _running.cumsum(_replaced(a, 0), axis, dtype, out)
 
 
 def nancumprod(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Array:
@@ -146,7 +148,7 @@ def nancumprod(a: Any, axis: Optional[int] = None, dtype=None, out=None) -> Arra
         >>> st.nancumprod(st.array([2.0, float("nan"), 3.0])).tolist()
         [2.0, 2.0, 6.0]
     """
-    return _routines.cumprod(_replaced(a, 1), axis, dtype, out)
+    return _running.cumprod(_replaced(a, 1), axis, dtype, out)
 
 
 def _extreme(a: Any, axis, out, keepdims: bool, initial, where, name: str) -> Array:
@@ -289,7 +291,7 @@ def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fal
     """
     array = array_of(a)
     if not _has_nan(array):
-        return _reductions.mean(array, axis, dtype, out, keepdims, where=where)
+        return _deviations.mean(array, axis, dtype, out, keepdims, where=where)
     kind = array.dtype if dtype is None else _dtypes.dtype_of(dtype)
     if kind.kind in "biu":
         raise TypeError("If a is inexact, then dtype must be inexact")
@@ -303,7 +305,7 @@ def nanmean(a: Any, axis: Any = None, dtype=None, out=None, keepdims: bool = Fal
 def _nan_mean(array: Array, axis, keepdims: bool, kind: np.dtype, where) -> Array:
     result = _skipping(_F.FUNCTION_MEAN, array, axis, keepdims, kind, None, where)
     if result is None:  # each slice is one element
-        result = _reductions._plain_mean(array, _inference.normal_axes(axis, array.ndim), keepdims, where)
+        result = _deviations._plain_mean(array, _inference.normal_axes(axis, array.ndim), keepdims, where)
     return result
 
 
@@ -331,14 +333,14 @@ def nanvar(
         >>> float(st.nanvar(st.array([1.0, float("nan"), 3.0])))
         1.0
     """
-    ddof = _reductions._correction(ddof, correction)
+    ddof = _deviations._correction(ddof, correction)
     return _arguments.give(_variance(_F.FUNCTION_VAR, a, axis, dtype, ddof, keepdims, where, mean), out, "unsafe")
 
 
 def _variance(function: int, a: Any, axis, dtype, ddof: float, keepdims: bool, where, mean) -> Array:
     array = array_of(a)
     if not _has_nan(array):
-        return _reductions._variance(function, array, axis, dtype, keepdims, where, mean, ddof)
+        return _deviations._variance(function, array, axis, dtype, keepdims, where, mean, ddof)
     kind = array.dtype if dtype is None else _dtypes.dtype_of(dtype)
     if kind.kind in "biu":
         raise TypeError("If a is inexact, then dtype must be inexact")
@@ -394,5 +396,5 @@ def nanstd(
         >>> float(st.nanstd(st.array([1.0, float("nan"), 3.0])))
         1.0
     """
-    ddof = _reductions._correction(ddof, correction)
+    ddof = _deviations._correction(ddof, correction)
     return _arguments.give(_variance(_F.FUNCTION_STD, a, axis, dtype, ddof, keepdims, where, mean), out, "unsafe")

@@ -4,7 +4,7 @@ from typing import Any, List, Optional, Tuple
 
 import numpy as np
 
-from stride import _creation
+from stride import _conversion
 from stride._array import Array
 
 __all__ = ["nditer"]
@@ -83,7 +83,7 @@ class nditer:  # noqa: N801
         """
         self._write_back()
         return tuple(
-            one if isinstance(one, Array) else _creation.asarray(host)
+            one if isinstance(one, Array) else _conversion.asarray(host)
             for (one, _), host in zip(self._given, self._iterator.operands)
         )
 

@@ -3,14 +3,8 @@
 import math
 
 from stride import (
-    _creation,
-    _decompositions,
-    _dtypes,
-    _elementwise,
-    _host_functions,
-    _inference,
-    _manipulation,
-    _reductions,
+    _creation, _decompositions, _dtypes, _elementwise, _host_functions, _inference, _manipulation, _reductions,
+    _triangles,
 )
 from stride._array import Array
 from stride._decompositions import array_of, matrix
@@ -127,7 +121,7 @@ def cond(x, p=None) -> Array:
         # A singular matrix has no inverse; another takes its place.
         singular = _reductions.any(_decompositions.lu(x, "cond")[0] == 0, axis=-1)
         chosen = _elementwise.where(
-            _manipulation.expand_dims(singular, axis=(-2, -1)), _creation.eye(x.shape[-1], dtype=x.dtype), x
+            _manipulation.expand_dims(singular, axis=(-2, -1)), _triangles.eye(x.shape[-1], dtype=x.dtype), x
         )
         ratio = _elementwise.where(
             singular, math.inf, matrix_norm(x, ord=p) * matrix_norm(_decompositions.inv(chosen), ord=p)

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict
 
 import numpy as np
 
-from stride import _elementwise, _errors, _functions, _linear_algebra, _origin, _ufunc, fft, linalg
+from stride import _elementwise, _errors, _functions, _linear_algebra, _origin, _ufunc, _ufunc_methods, fft, linalg
 from stride._array import Array
 
 _NAMES = {*_elementwise.UNARY, *_elementwise.BINARY, "divmod", "frexp", "modf"}
@@ -33,13 +33,13 @@ def apply_ufunc(ufunc, method: str, inputs, kwargs):
     if method == "at" and ufunc.nin == 1 and ufunc.nout == 1:
         if not isinstance(inputs[0], Array):
             raise _unimplemented(f"numpy.{name}.at on an array of the host")
-        return _ufunc.unary_at(name, *inputs)
+        return _ufunc_methods.unary_at(name, *inputs)
     if method not in ("reduce", "accumulate", "outer", "at", "reduceat") or ufunc.nin != 2 or ufunc.nout != 1:
         raise _unimplemented(f"numpy.{name}.{method}")
     kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
     if method == "at" and not isinstance(inputs[0], Array):
         raise _unimplemented(f"numpy.{name}.at on an array of the host")
-    apply = functools.partial(getattr(_ufunc, method), name, *inputs)
+    apply = functools.partial(getattr(_ufunc_methods, method), name, *inputs)
     if method in ("at", "outer"):
         return apply(**kwargs)
     out = kwargs.pop("out", None)
@@ -60,7 +60,7 @@ def _gufunc(name: str, inputs, kwargs):
         return _with_host_outs(
             lambda out: function(*inputs, out, casting=casting, dtype=dtype), {**kwargs, "casting": casting}
         )
-    inputs = tuple(_ufunc._array_of(one) for one in inputs)
+    inputs = tuple(_ufunc_methods._array_of(one) for one in inputs)
     return _with_host_outs(
         lambda out: _ufunc._give(_functions.BUILT_IN_GUFUNCS[name](*inputs, **placed), out, None, "same_kind"), kwargs
     )

@@ -8,7 +8,7 @@ import numpy as np
 from stride import _dtypes, _errors, _inference
 from stride._array import Array, host_array
 from stride._creation import _shape
-from stride._elements import Element
+from stride._element_numbers import Element
 
 Parameter = Union[float, np.ndarray, Array]
 

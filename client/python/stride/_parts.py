@@ -11,7 +11,8 @@ import weakref
 from typing import Any, Callable, Iterator, Optional
 
 from stride._array import Array, get_node, wrap
-from stride._graph import Buffer, FrozenStrides, Node, PartStrides
+from stride._graph import Buffer, Node
+from stride._views import FrozenStrides, PartStrides
 
 
 class Part:

@@ -5,10 +5,13 @@ from typing import Any, Optional
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _inference, _manipulation, _reductions
+from stride import (
+    _arguments, _casts, _creation, _dtypes, _elementwise, _inference, _manipulation, _reductions, _triangles,
+)
 from stride._array import Array, array_of
+from stride._assembly import concat
 from stride._calculus import convolve
-from stride._manipulation import concat, reshape
+from stride._manipulation import reshape
 
 __all__ = [
     "poly", "poly1d", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
@@ -56,14 +59,14 @@ def poly(seq_of_zeros: Any) -> Array:
     for i in range(zeros.size):
         result = convolve(result, concat([one, -zeros[i:i + 1]]))
     if kind.kind == "c" and bool(_reductions.all(_sorted_pairs(zeros) == _sorted_pairs(_elementwise.conjugate(zeros)))):
-        result = _manipulation.copy(result.real)
+        result = _casts.copy(result.real)
     return result
 
 
 def _sorted_pairs(zeros: Array) -> Array:
-    from stride import _routines
+    from stride import _ordering
 
-    return _routines.sort(zeros)
+    return _ordering.sort(zeros)
 
 
 def roots(p: Any) -> Array:
@@ -95,7 +98,7 @@ def roots(p: Any) -> Array:
         from stride._decompositions import real_eigvals
 
         first = reshape(-array[1:] / array[0], (1, size - 1))
-        below = _creation.eye(size - 2, size - 1, dtype=array.dtype)
+        below = _triangles.eye(size - 2, size - 1, dtype=array.dtype)
         found = real_eigvals(concat([first, below], 0))
     return concat([found, _creation.zeros((num_zeros,), found.dtype)])
 

@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict, NamedTuple, Tuple
 import numpy as np
 
 from stride._array import Array
-from stride._elements import number_of
+from stride._element_numbers import number_of
 from stride._session import current_session
 
 # A call belongs to a loop if the last one of its kind was at most this many blocks ago: loops draw several

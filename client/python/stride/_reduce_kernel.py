@@ -6,8 +6,9 @@ import numpy as np
 
 from stride import _dtypes, _errors
 from stride._array import Array
-from stride._graph import Number
-from stride._python_kernel import _BLOCK, _plain, _run, without_dynamic
+from stride._elementwise_kernel import _plain, _run, without_dynamic
+from stride._numbers import Number
+from stride._python_kernel import _BLOCK
 from stride._translate import Unit
 from stride._translate_source import Source
 from stride._translate_types import Scalar, c_type, memory_type
@@ -47,9 +48,9 @@ def reduce_by_function(function: Callable, array: Array, start) -> Array:
     if array.size == 0:
         if start is None:
             raise ValueError(f"an empty array has no reduction by {source.name}; give it an initial value")
-        from stride import _creation
+        from stride import _conversion
 
-        return _creation.asarray(np.asarray(start, dtype))
+        return _conversion.asarray(np.asarray(start, dtype))
     unit = Unit()
     made = unit.call(source, (Scalar(inner), Scalar(inner)))
     without_dynamic(source, made)

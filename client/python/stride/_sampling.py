@@ -6,9 +6,9 @@ from typing import Sequence
 
 import numpy as np
 
-from stride import _dtypes, _manipulation, _python_kernel, _sampling_math, _sampling_text, _ufunc
+from stride import _dtypes, _elementwise_kernel, _manipulation, _sampling_math, _sampling_text, _ufunc_methods
 from stride._array import Array, array_of, host_array, node_of, wrap
-from stride._graph import Number
+from stride._numbers import Number
 from stride._session import current_session
 
 # A fused multiply-add would give other bits than two operations.
@@ -38,7 +38,7 @@ def _text(name: str, dtype: np.dtype, singles: tuple) -> str:
     once for each element; a second one continues for rejected elements."""
     parameters = "".join(f"const double* __restrict__ p{i}, " for i in range(len(singles)))
     values = "".join(f", p{i}[{'0' if single else 'i'}]" for i, single in enumerate(singles))
-    c_type = _ufunc.c_type(dtype)
+    c_type = _ufunc_methods.c_type(dtype)
     head = (
         f'extern "C" __global__ void sample_{name}({parameters}u64 key, u64 counter, u64 stream, '
         f"{c_type}* __restrict__ out, long long count) {{\n"
@@ -81,13 +81,13 @@ def sample(name: str, shape: tuple, dtype: np.dtype, key: int, counter: int, str
         array = array.astype(_dtypes.float64, copy=False)
         single = array.size == 1
         nodes.append(
-            _python_kernel._plain(
+            _elementwise_kernel._plain(
                 _manipulation.reshape(array, (1,))._node if single else array._node, (1,) if single else shape
             )
         )
         singles.append(single)
     count = math.prod(shape)
-    return _python_kernel._run(
+    return _elementwise_kernel._run(
         _text(name, dtype, tuple(singles)),
         f"sample_{name}",
         session,
@@ -103,7 +103,7 @@ def _rows(
     entry: str, session, inputs: Sequence, state: tuple, result: tuple, numbers: Sequence[int], count: int
 ) -> Array:
     text = _sampling_math.TEXT + _sampling_text.ROWS_TEXT
-    return _python_kernel._run(
+    return _elementwise_kernel._run(
         text, entry, session, (*inputs, *_numbers(*state)), [result], [*numbers, count], count, options=_OPTIONS
     )[0]
 
@@ -127,8 +127,8 @@ def multinomial(shape: tuple, n, pvals, state: tuple) -> Array:
     )
     k, count = pvals.shape[-1], math.prod(shape)
     n_step, p_step = int(n.size != 1), 0 if pvals.size == k else k
-    n_node = _python_kernel._plain(n._node, shape if n_step else n.shape)
-    p_node = _python_kernel._plain(pvals._node, (*shape, k) if p_step else pvals.shape)
+    n_node = _elementwise_kernel._plain(n._node, shape if n_step else n.shape)
+    p_node = _elementwise_kernel._plain(pvals._node, (*shape, k) if p_step else pvals.shape)
     return _rows(
         "sample_multinomial", session, (n_node, p_node), state, ((*shape, k), _dtypes.int64), (n_step, p_step, k), count
     )
@@ -151,5 +151,5 @@ def colors(shape: tuple, numbers: np.ndarray, draws: int, state: tuple) -> Array
 
 def integers(shape: tuple, low: Array, span: Array, state: tuple) -> Array:
     """uint64 numbers in [low, low + span), modulo 2^64; a span of 0 is all of them."""
-    inputs = tuple(_python_kernel._plain(one._node, shape) for one in (low, span))
+    inputs = tuple(_elementwise_kernel._plain(one._node, shape) for one in (low, span))
     return _rows("sample_integers", low.session, inputs, state, (shape, _dtypes.uint64), (), math.prod(shape))

@@ -6,7 +6,9 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _routines
+from stride import (
+    _arguments, _assembly, _casts, _creation, _dtypes, _elementwise, _errors, _inference, _manipulation, _routines,
+)
 from stride._array import _SCALARS, Array, array_of, host_array
 from stride._manipulation import broadcast_to, reshape
 
@@ -46,7 +48,7 @@ def argwhere(a: Any) -> Array:
     if not array.ndim:
         (places,) = _routines.nonzero(reshape(array, (1,)))
         return reshape(places, (places.size, 1))[:, :0]
-    return _manipulation.stack(_routines.nonzero(array), 1)
+    return _assembly.stack(_routines.nonzero(array), 1)
 
 
 def flatnonzero(a: Any) -> Array:
@@ -144,7 +146,7 @@ def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Array:
         if one.dtype.kind != "b":
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
     values = [one if isinstance(one, (*_SCALARS, Array)) else host_array(one) for one in (*choicelist, default)]
-    kind = _manipulation.result_type(*values)
+    kind = _casts.result_type(*values)
     session = conditions[0].session
 
     def cast(one: Any) -> Array:
@@ -158,7 +160,7 @@ def select(condlist: Sequence, choicelist: Sequence, default: Any = 0) -> Array:
     result = cast(default)
     for condition, choice in zip(reversed(conditions), reversed(list(choicelist))):
         result = _elementwise.where(condition, cast(choice), result)
-    return result if result.shape == shape else _manipulation.copy(broadcast_to(result, shape))
+    return result if result.shape == shape else _casts.copy(broadcast_to(result, shape))
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence, *args: Any, **kw: Any) -> Array:
@@ -237,9 +239,9 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
         indices = _elementwise.where(indices < 0, count, indices)
     shape = _inference.broadcast(indices.shape, *(one.shape for one in arrays))
     # A Python number is weak.
-    kind = _manipulation.result_type(*(one if type(one) in (int, float, complex) else array
+    kind = _casts.result_type(*(one if type(one) in (int, float, complex) else array
                                        for one, array in zip(given, arrays))) if count > 1 else arrays[0].dtype
-    stacked = _manipulation.stack([broadcast_to(one.astype(kind, copy=False), shape) for one in arrays])
+    stacked = _assembly.stack([broadcast_to(one.astype(kind, copy=False), shape) for one in arrays])
     chosen = _routines.take_along_axis(stacked, _manipulation.expand_dims(broadcast_to(indices, shape), 0), axis=0)
     return _arguments.give(reshape(chosen, shape), out, "unsafe")
 
@@ -330,7 +332,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
         return
     if value.shape != a.shape:
         flat = reshape(value, (value.size,))
-        value = flat if flat.size == 1 else _manipulation.tile(flat, -(-a.size // flat.size))[:a.size].reshape(a.shape)
+        value = flat if flat.size == 1 else _assembly.tile(flat, -(-a.size // flat.size))[:a.size].reshape(a.shape)
     _indexing.write(a, _elementwise.where(reshape(where, a.shape), value, a))
 
 
@@ -494,7 +496,7 @@ def apply_along_axis(func1d: Callable, axis: int, arr: Any, *args: Any, **kwargs
     results = [array_of(func1d(lines[place], *args, **kwargs), array.session) for place in np.ndindex(*rest)]
     first = results[0]
     results = [one.astype(first.dtype, copy=False) for one in results]
-    stacked = reshape(_manipulation.stack(results), (*rest, *first.shape))
+    stacked = reshape(_assembly.stack(results), (*rest, *first.shape))
     own = list(range(len(rest), stacked.ndim))
     return _manipulation.permute_dims(stacked, (*range(axis), *own, *range(axis, len(rest))))
 

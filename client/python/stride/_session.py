@@ -17,7 +17,8 @@ import numpy as np
 from stride import _address, _daemon, _dtypes, _encoding, _errors, _local, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
-from stride._graph import MAX_WEIGHT, Flush, Node, spec_of
+from stride._flush import Flush
+from stride._graph import MAX_WEIGHT, Node, spec_of
 from stride._helpers import Helpers
 from stride._metrics import Device, DeviceSample
 from stride._local_connection import LocalConnections

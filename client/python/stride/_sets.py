@@ -4,10 +4,15 @@ from typing import Any, Optional, Tuple
 
 import numpy as np
 
-from stride import _arguments, _creation, _dtypes, _elementwise, _inference, _manipulation, _routines
+from stride import (
+    _arguments, _casts, _creation, _dtypes, _elementwise, _inference, _manipulation, _ordering, _routines, _running,
+    _unique,
+)
 from stride._array import Array, array_of, host_array
-from stride._manipulation import concat, ravel, reshape
-from stride._routines import argsort, sort, take, take_masked
+from stride._assembly import concat
+from stride._manipulation import ravel, reshape
+from stride._ordering import argsort, sort
+from stride._routines import take, take_masked
 
 __all__ = [
     "argpartition",
@@ -43,8 +48,8 @@ def _partition(array: Array, kth: Any, axis: Optional[int], kind: str, order: An
         if not -extent <= one < extent:
             raise ValueError(f"kth(={one}) out of bounds ({extent})")
     if not kth:
-        return argsort(array, axis) if indices else _manipulation.copy(array)
-    return _routines.partitioned(array, kth, axis, indices)
+        return argsort(array, axis) if indices else _casts.copy(array)
+    return _ordering.partitioned(array, kth, axis, indices)
 
 
 def partition(a: Any, kth: Any, axis: Optional[int] = -1, kind: str = "introselect", order: Any = None) -> Array:
@@ -109,16 +114,16 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     if not arrays[0].ndim:
         return _creation.full_in(arrays[0].session, (), 0, _dtypes.int64)
     axis = _inference.normal_axis(axis, arrays[0].ndim)
-    most = _routines.MOST_KEYS
+    most = _ordering.MOST_KEYS
     order: Optional[Array] = None
     # The keys that count last come first; each later group of them keeps the order of what is equal in it.
     for begin in range(0, len(arrays), most):
         keys = arrays[begin:begin + most][::-1]
         if order is None:
-            order = _routines.ordered_by(keys, axis)
+            order = _ordering.ordered_by(keys, axis)
             continue
         keys = [_routines.take_along_axis(one, order, axis) for one in keys]
-        order = _routines.take_along_axis(order, _routines.ordered_by(keys, axis), axis)
+        order = _routines.take_along_axis(order, _ordering.ordered_by(keys, axis), axis)
     assert order is not None
     return order
 
@@ -176,9 +181,9 @@ def unique(
     if axis is not None and (array.ndim != 1 or not _inference.normal_axis(axis, 1) == 0):
         return _unique_slices(array, _inference.normal_axis(axis, array.ndim), asked)
     if not any(asked):
-        values = _routines.unique(array, values_only=True, equal_nan=equal_nan)
-        return values.values if isinstance(values, _routines.UniqueAll) else values
-    found = _routines.unique(array, equal_nan=equal_nan)
+        values = _unique.unique(array, values_only=True, equal_nan=equal_nan)
+        return values.values if isinstance(values, _unique.UniqueAll) else values
+    found = _unique.unique(array, equal_nan=equal_nan)
     parts = (found.indices, found.inverse_indices, found.counts)
     return (found.values, *(part for part, wanted in zip(parts, asked) if wanted))
 
@@ -207,7 +212,7 @@ def _unique_slices(array: Array, axis: int, asked: Tuple[bool, ...]):
     if asked[1]:
         inverse = _creation.zeros((count,), _dtypes.int64)
         if count:
-            _routines.scatter(inverse, [order], _routines.cumulative_sum(first) - 1, 0)
+            _routines.scatter(inverse, [order], _running.cumulative_sum(first) - 1, 0)
         results.append(inverse)
     if asked[2]:
         begins = _routines.nonzero(first)[0]
@@ -248,7 +253,7 @@ def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices:
     else:
         # One of them need not be unique: it is searched.
         first, kind = unique(first), _inference.promote(first.dtype, second.dtype)
-        return take_masked(first, _routines.isin(first, second), 0).astype(kind, copy=False)
+        return take_masked(first, _unique.isin(first, second), 0).astype(kind, copy=False)
     both = concat([first, second])
     order = argsort(both)
     ordered = take(both, order)
@@ -293,7 +298,7 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
     """
     first, second = _arguments.arrays(ar1, ar2)
     first = _as_set(first, assume_unique)
-    return take_masked(first, _routines.isin(first, second, invert=True), 0)
+    return take_masked(first, _unique.isin(first, second, invert=True), 0)
 
 
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:

@@ -356,7 +356,7 @@ def put(whole: Array, part: Optional[Array], steps) -> Array:
 
 
 def _zero(dtype):
-    from stride._graph import Number
+    from stride._numbers import Number
 
     return Number(np.zeros((), dtype)[()]).to_proto() if dtype is not _dtypes.bfloat16 else Number(0.0).to_proto()
 

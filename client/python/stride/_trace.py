@@ -15,9 +15,10 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
-from stride import _errors, _inference, _manipulation, _origin, _program, _session, tree_util
+from stride import _casts, _errors, _inference, _origin, _program, _session, tree_util
 from stride._array import Array, node_of, wrap
-from stride._graph import Flush, Node, record_several
+from stride._flush import Flush
+from stride._graph import Node, record_several
 from stride._stream import Note
 from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
@@ -548,7 +549,7 @@ def prepared(leaf, session) -> Node:
     """The node of an argument, contiguous as traced inputs are."""
     node = node_of(leaf, session)
     if node.strides is not None and node.strides != _inference.contiguous_strides(node.shape):
-        node = _manipulation.copy(wrap(node) if not isinstance(leaf, Array) else leaf)._node
+        node = _casts.copy(wrap(node) if not isinstance(leaf, Array) else leaf)._node
     return node
 
 

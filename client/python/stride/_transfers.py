@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stride import _creation, tree_util
+from stride import _conversion, tree_util
 from stride._array import Array
 
 __all__ = ["block_until_ready", "device_get", "device_put"]
@@ -36,12 +36,12 @@ def _put(leaf: Any, device: Any) -> Array:
     from stride._sharding import Sharding
 
     if isinstance(device, Sharding):
-        return _creation.asarray(leaf).to_sharding(device)
+        return _conversion.asarray(leaf).to_sharding(device)
     name = getattr(device, "name", device)
     if name is None:
-        return _creation.asarray(leaf)
+        return _conversion.asarray(leaf)
     name = str(name).replace("devices/", "", 1)
-    return leaf.to_device(name) if isinstance(leaf, Array) else _creation.asarray(leaf, device=name)
+    return leaf.to_device(name) if isinstance(leaf, Array) else _conversion.asarray(leaf, device=name)
 
 
 def device_get(x: Any) -> Any:

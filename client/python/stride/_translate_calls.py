@@ -1,4 +1,4 @@
-"""Calls inside translated functions: math, conversions, what stride.cuda has, and other Python functions."""
+"""Calls inside translated functions: of functions of mathematics, and of other Python functions."""
 
 import ast
 import builtins
@@ -13,24 +13,11 @@ import numpy as np
 
 from stride import _dtypes, _errors, cuda
 from stride._signatures import ElementType
+from stride._translate_cuda import _SHUFFLES
 from stride._translate_source import Source
 from stride._translate_types import (
-    BOOL,
-    C_TYPES,
-    FLOAT,
-    INT,
-    ArrayOf,
-    Object,
-    Scalar,
-    TupleOf,
-    Unknown,
-    UnknownValue,
-    Value,
-    c_type,
-    flattened,
-    leaves,
-    promote,
-    with_memory,
+    BOOL, FLOAT, INT, ArrayOf, Object, Scalar, TupleOf, Unknown, UnknownValue, Value, c_type, flattened, leaves,
+    promote, with_memory,
 )
 
 
@@ -152,42 +139,6 @@ class _Tables:
             }
             cls._made = tables
         return cls._made
-
-
-_ATOMIC = {
-    getattr(cuda.atomic, name): name
-    for name in ("add", "sub", "min", "max", "and_", "or_", "xor", "inc", "dec", "exch", "cas")
-}
-# The minimum and maximum here ignore NaN, as Numba's nanmin and nanmax do.
-_ATOMIC.update({cuda.atomic.nanmin: "min", cuda.atomic.nanmax: "max", cuda.atomic.compare_and_swap: "compare_and_swap"})
-BARRIERS = {
-    cuda.syncthreads: "__syncthreads",
-    cuda.syncwarp: "__syncwarp",
-    cuda.threadfence: "__threadfence",
-    cuda.threadfence_block: "__threadfence_block",
-    cuda.threadfence_system: "__threadfence_system",
-    cuda.grid_group.sync: "cooperative_groups::this_grid().sync",
-    cuda.nanosleep: "__nanosleep",
-}
-_COUNTS = {
-    cuda.syncthreads_count: "__syncthreads_count",
-    cuda.syncthreads_and: "__syncthreads_and",
-    cuda.syncthreads_or: "__syncthreads_or",
-}
-_SHUFFLES = {
-    cuda.shfl_sync: "__shfl_sync",
-    cuda.shfl_up_sync: "__shfl_up_sync",
-    cuda.shfl_down_sync: "__shfl_down_sync",
-    cuda.shfl_xor_sync: "__shfl_xor_sync",
-}
-_VOTES = {
-    cuda.all_sync: "__all_sync",
-    cuda.any_sync: "__any_sync",
-    cuda.ballot_sync: "__ballot_sync",
-    cuda.eq_sync: "eq",
-}
-_BITS = {cuda.popc: "__popc", cuda.brev: "__brev", cuda.clz: "__clz", cuda.ffs: "__ffs"}
-_PRINTED = {"f": "double", "u": "unsigned long long"}
 # The functions of Python's module operator.
 _BINARY = {
     operator.add: ast.Add,
@@ -216,7 +167,6 @@ _COMPARISONS = {
     operator.ne: ast.NotEq,
 }
 _UNARY = {operator.neg: ast.USub, operator.pos: ast.UAdd, operator.invert: ast.Invert, operator.not_: ast.Not}
-_COMPLEX = {"exp", "log", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh"}
 
 
 def known_object(value, kind):
@@ -290,109 +240,6 @@ class Calls:
     def conjugate(self, value: Value, node) -> Value:
         kind = value.type.definite()
         return Value(f"conj({self.cast(value, kind)})", kind) if kind.dtype.kind == "c" else value
-
-    def cuda_call(self, node, function):
-        """Translates calls of `stride.cuda`'s functions."""
-        if function in (cuda.grid, cuda.gridsize):
-            return self.grid(node, function is cuda.grid)
-        if function in _ATOMIC:
-            return self.atomic(node, _ATOMIC[function])
-        if function in BARRIERS:
-            self.fail(node, "a barrier is a statement of its own")
-        if function is cuda.this_grid:
-            self.unit.is_cooperative = True
-            return Object(cuda.grid_group)
-        if function is cuda.const.array_like:
-            return self.visit(node.args[0])
-        if function in _COUNTS:
-            return Value(f"{_COUNTS[function]}({self.truth(node.args[0])})", Scalar(_dtypes.int32, None, True))
-        if function in _SHUFFLES or function in _VOTES or function in (cuda.match_any_sync, cuda.match_all_sync):
-            return self.warp_call(node, function)
-        if function is cuda.activemask:
-            return Value("__activemask()", Scalar(_dtypes.uint32, None, True))
-        if function is cuda.lanemask_lt:
-            return Value(f"((1u << {self.constant(node, cuda.laneid).text}) - 1u)", Scalar(_dtypes.uint32, None, True))
-        if function in _BITS:
-            value = self.integer(node.args[0])
-            wide = value.type.definite().dtype.itemsize == 8
-            bits = Scalar(_dtypes.uint64 if wide else _dtypes.uint32)
-            kind = (
-                Scalar(_dtypes.uint64 if wide else _dtypes.uint32)
-                if function is cuda.brev
-                else Scalar(_dtypes.int32, None, True)
-            )
-            return Value(f"{_BITS[function]}{'ll' * wide}({self.cast(value, bits)})", kind)
-        if function is cuda.selp:
-            choice = ast.copy_location(ast.IfExp(*node.args), node)
-            return self.visit(choice)
-        if function is cuda.fma:
-            return self.float_call(node, "fma", 3)
-        if function is cuda.cbrt:
-            return self.float_call(node, "cbrt", 1)
-        if isinstance(function, cuda.LibdeviceFunction):
-            kind = Scalar(_dtypes.float32 if function.is_single else FLOAT)
-            return Value(
-                f"{function.target}({', '.join(self.cast(self.number(one), kind) for one in node.args)})", kind
-            )
-        return None
-
-    def barrier(self, node, function) -> str:
-        """The statement."""
-        if function is cuda.syncwarp and node.args:
-            return f"__syncwarp({self.cast(self.integer(node.args[0]), Scalar(_dtypes.uint32))});"
-        if function is cuda.nanosleep:
-            return f"__nanosleep({self.cast(self.integer(node.args[0]), Scalar(_dtypes.uint32))});"
-        return f"{BARRIERS[function]}();"
-
-    def warp_call(self, node, function) -> Value:
-        """Shuffles and votes: the mask of the lanes that take part, then values."""
-        if len(node.args) < 2:
-            self.fail(node, f"{function} takes the mask of the lanes that take part first")
-        mask = f"(unsigned)({self.integer(node.args[0]).text})"
-        if function in (cuda.match_any_sync, cuda.match_all_sync):
-            value = self.number(node.args[1])
-            text = f"__match_any_sync({mask}, {self.cast(value, value.type.definite())})"
-            if function is cuda.match_any_sync:
-                return Value(text, Scalar(_dtypes.uint32, None, True))
-            found, there = self.temporary(f"unsigned {{}} = {text};", node), self.temporary(
-                f"unsigned {{}} = __ballot_sync({mask}, true);", node
-            )
-            return [
-                Value(f"({found} == {there} ? {found} : 0u)", Scalar(_dtypes.uint32, None, True)),
-                Value(f"({found} == {there})", Scalar(BOOL)),
-            ]
-        if function in _VOTES:
-            truth = self.truth(node.args[1])
-            if function is cuda.ballot_sync:
-                return Value(f"__ballot_sync({mask}, {truth})", Scalar(_dtypes.uint32, None, True))
-            if function is cuda.eq_sync:
-                found, there = (
-                    self.temporary(f"unsigned {{}} = __ballot_sync({mask}, {one});", node) for one in (truth, "true")
-                )
-                return Value(f"({found} == 0 || {found} == {there})", Scalar(BOOL))
-            return Value(f"({_VOTES[function]}({mask}, {truth}) != 0)", Scalar(BOOL))
-        value = self.number(node.args[1])
-        kind = value.type.definite()
-        if kind.dtype.kind == "c":
-            self.fail(node, "complex numbers cannot be shuffled; shuffle their parts")
-        if kind.dtype.itemsize < 4:
-            kind = Scalar(_dtypes.int32)
-        if len(node.args) < 3:
-            self.fail(node, f"{function} takes a mask, a value and a lane")
-        lanes = ", ".join(self.cast(self.integer(one), Scalar(_dtypes.int32)) for one in node.args[2:4])
-        return Value(f"{_SHUFFLES[function]}({mask}, {self.cast(value, kind)}, {lanes})", Scalar(kind.dtype))
-
-    def temporary(self, declaration: str, node) -> str:
-        """The name of a variable that is made before the statement."""
-        if self.conditional:
-            self.fail(
-                node,
-                "this call cannot stand in a condition, of which a part may not be evaluated; assign its result first",
-            )
-        name = f"z{self.num_loops}"
-        self.num_loops += 1
-        self.emit(declaration.format(name))
-        return name
 
     def math_call(self, node, function):
         """Functions of math, cmath, NumPy and ours."""
@@ -535,71 +382,6 @@ class Calls:
             return self.conversion(node, function)
         return None
 
-    def round(self, node):
-        value = self.number(node.args[0]) if node.args else self.one(node)
-        kind = value.type.definite()
-        if len(node.args) == 2:
-            if kind.dtype.kind != "f":
-                return value
-            return Value(
-                f"({c_type(kind.dtype)})st_round({self.cast(value, Scalar(FLOAT))}, "
-                f"{self.cast(self.integer(node.args[1]), Scalar(INT))})",
-                kind,
-            )
-        return value if kind.dtype.kind != "f" else Value(f"(long long)rint({value.text})", Scalar(INT))
-
-    def total(self, node):
-        """The sum of a tuple, or of an array of one axis."""
-        value = self.visit(node.args[0])
-        if isinstance(value, list):
-            result = self.constant(node, 0)
-            for one in value:
-                result = self.binary(node, ast.Add(), result, self.scalar(one, node))
-            return result
-        if not isinstance(value, Value) or not isinstance(value.type, ArrayOf) or value.type.ndim != 1:
-            self.fail(node, "sum takes a tuple or an array of one axis")
-        index = f"j{self.num_loops}"
-        element = self.element(value, [Value(index, Scalar(INT, None, True))], node)
-        kind = promote(element.type, Scalar(None, int)).definite()
-        result = self.temporary(f"{c_type(kind.dtype)} {{}} = 0;", node)
-        self.emit(
-            f"for (long long {index} = 0, end_{index} = {value.type.extents[0]}; {index} < end_{index}; ++{index}) "
-            f"{result} += {element.text};"
-        )
-        return Value(result, kind)
-
-    def print(self, node) -> Value:
-        """printf, whose text goes to sys.stdout at the next synchronization or read."""
-        formats, values = [], []
-        for one in node.args:
-            if isinstance(one, ast.Constant) and isinstance(one.value, str):
-                formats.append(one.value.replace("%", "%%"))
-                continue
-            value = self.visit(one)
-            for part in value if isinstance(value, list) else [value]:
-                if isinstance(part, Object) and isinstance(part.value, str):
-                    formats.append(part.value.replace("%", "%%"))
-                    continue
-                part = self.scalar(part, one)
-                dtype = part.type.definite().dtype
-                if dtype.kind == "c":
-                    text = self.cast(part, Scalar(_dtypes.complex128))
-                    formats.append("(%f%+fj)")
-                    values += [f"({text}).re", f"({text}).im"]
-                else:
-                    formats.append("%f" if dtype.kind == "f" else "%llu" if dtype.kind == "u" else "%lld")
-                    values.append(f"({_PRINTED.get(dtype.kind, 'long long')}){part.text}")
-        for one in node.keywords:
-            if one.arg not in ("sep", "end") or not isinstance(one.value, ast.Constant):
-                self.fail(node, "print takes sep and end, as text, by keyword")
-        options = {one.arg: str(one.value.value) for one in node.keywords}
-        whole = options.get("sep", " ").join(formats) + options.get("end", "\n")
-        text = "".join(
-            f"\\{ord(letter):03o}" if ord(letter) < 32 else f"\\{letter}" if letter in '"\\' else letter
-            for letter in whole
-        )
-        return Value(f'printf("{text}"{"".join(", " + one for one in values)})', None)
-
     def linked(self, node, function) -> Value:
         """A function of CUDA C++ that `declare_device` named: `extern "C" __device__ int name(R* result,
         arguments...)`."""
@@ -625,132 +407,6 @@ class Calls:
         if len(node.args) != 1:
             self.fail(node, "one argument is needed")
         return self.number(node.args[0])
-
-    def grid(self, node, is_place: bool):
-        axes = self.one(node).literal
-        if axes not in (1, 2, 3):
-            self.fail(node, "a grid has 1, 2 or 3 axes")
-        template = (
-            "((long long)blockIdx.{0} * blockDim.{0} + threadIdx.{0})"
-            if is_place
-            else "((long long)gridDim.{0} * blockDim.{0})"
-        )
-        values = [Value(template.format(axis), Scalar(INT, None, True)) for axis in "xyz"[:axes]]
-        return values[0] if axes == 1 else values
-
-    def atomic(self, node, name: str) -> Value:
-        count = 4 if name == "cas" else 3
-        if len(node.args) == count - 1 and name == "cas":
-            name = "compare_and_swap"
-        if name == "compare_and_swap":  # it has no index
-            name, count = "cas", 3
-            node = ast.copy_location(
-                ast.Call(node.func, [node.args[0], ast.copy_location(ast.Constant(0), node), *node.args[1:]], []), node
-            )
-            count = 4
-        if len(node.args) != count:
-            self.fail(
-                node,
-                f"cuda.atomic.{name} takes an array, an index and {'two numbers' if name == 'cas' else 'a number'}",
-            )
-        place_node = ast.copy_location(ast.Subscript(node.args[0], node.args[1], ast.Load()), node)
-        ast.fix_missing_locations(place_node)
-        place = self.visit(place_node)
-        if not isinstance(place, Value) or not isinstance(place.type, Scalar):
-            self.fail(node, "an atomic changes one element of an array")
-        dtype = place.type.dtype
-        bits = name in ("and_", "or_", "xor", "cas")
-        if (
-            dtype.itemsize < 4
-            or dtype.kind in "bc"
-            or bits
-            and dtype.kind == "f"
-            or name in ("inc", "dec")
-            and dtype.kind != "u"
-        ):
-            self.fail(node, f"there is no cuda.atomic.{name} of {dtype}")
-        memory = self.visit(node.args[0])
-        if isinstance(memory, Value) and isinstance(memory.type, ArrayOf) and memory.type.dtype == _dtypes.float16:
-            self.fail(node, "there are no atomics of float16")
-        self.mark_written(place_node, node)
-        self.unit.needs_atomics = True
-        values = ", ".join(self.cast(self.number(one), Scalar(dtype)) for one in node.args[2:])
-        return Value(f"st_atomic_{name}(&{place.text}, {values})", Scalar(dtype))
-
-    def length(self, node) -> Value:
-        value = self.visit(node.args[0]) if len(node.args) == 1 else None
-        if isinstance(value, list):
-            return self.constant(node, len(value))
-        if isinstance(value, Object) and isinstance(value.value, (str, dict)):
-            return self.constant(node, len(value.value))
-        if not isinstance(value, Value) or not isinstance(value.type, ArrayOf) or not value.type.ndim:
-            self.fail(node, "only arrays and tuples have a length")
-        return Value(value.type.extents[0], Scalar(INT, None, True))
-
-    def float_call(self, node, name: str, count: int, function=None) -> Value:
-        if len(node.args) != count:
-            self.fail(node, f"{name} takes {count} argument{'s' * (count > 1)}")
-        values = [self.number(one) for one in node.args]
-        kind = promote(*(one.type for one in values)).definite()
-        if getattr(cmath, getattr(function, "__name__", ""), None) is function and function is not None:
-            kind = promote(kind, Scalar(None, complex)).definite()
-        kind = kind if kind.dtype.kind in "fc" else Scalar(FLOAT)
-        if kind.dtype.kind == "c" and (count != 1 or name not in _COMPLEX):
-            self.fail(node, f"{name} does not take complex numbers")
-        return Value(f"{name}({', '.join(self.cast(one, kind) for one in values)})", kind)
-
-    def rounded(self, node, function, name: str) -> Value:
-        """math's give integers, NumPy's and ours floats."""
-        value = self.one(node)
-        kind = value.type.definite()
-        if kind.dtype.kind != "f":
-            return value
-        is_math = function in (math.floor, math.ceil, math.trunc)
-        text = f"{name}({self.cast(value, kind)})"
-        return Value(f"(long long){text}", Scalar(INT)) if is_math else Value(text, kind)
-
-    def least(self, node, name: str) -> Value:
-        values = [self.number(one) for one in node.args] if len(node.args) != 1 else self.visit(node.args[0])
-        if not isinstance(values, list) or len(values) < 2:
-            self.fail(node, f"{name} needs two numbers or more, or a tuple of them")
-        values = [self.scalar(one, node) for one in values]
-        kind = promote(*(one.type for one in values)).definite()
-        text = self.cast(values[0], kind)
-        for one in values[1:]:
-            text = f"st_{name}({text}, {self.cast(one, kind)})"
-        signs = [one.type.never_negative for one in values]
-        return Value(text, Scalar(kind.dtype, None, all(signs) if name == "min" else any(signs)))
-
-    def absolute(self, node) -> Value:
-        value = self.one(node)
-        kind = value.type.definite()
-        if kind.dtype.kind == "f":
-            return Value(f"fabs({self.cast(value, kind)})", kind)
-        if kind.dtype.kind in "bu":
-            return value
-        if kind.dtype.kind == "c":
-            return Value(
-                f"abs({self.cast(value, kind)})", Scalar(_dtypes.float32 if kind.dtype.itemsize == 8 else FLOAT)
-            )
-        return Value(
-            f"({value.text} < 0 ? ({c_type(kind.dtype)})-{value.text} : {value.text})", Scalar(kind.dtype, None, True)
-        )
-
-    def conversion(self, node, function) -> Value:
-        value = self.one(node)
-        dtype = {int: INT, float: FLOAT, bool: BOOL}.get(function)
-        if dtype is None:
-            dtype = _dtypes.dtype_of(function)
-        self.unit.needs_complex |= dtype.kind == "c"
-        if value.type.definite().dtype.kind == "c" and dtype.kind not in "cb":
-            self.fail(node, f"a complex number cannot become {dtype}; take its real or imag")
-        if dtype not in C_TYPES:
-            self.fail(node, f"{dtype} cannot be used in a kernel of Python")
-        if function is int and value.type.definite().dtype == INT:
-            return value
-        if dtype == BOOL:
-            return Value(f"({self.truth(node.args[0])})", Scalar(BOOL))
-        return Value(self.converted(value, dtype), Scalar(dtype, None, value.type.never_negative), None)
 
     def signature_for(self, signatures, values: list, node):
         """The first whose types hold these numbers, else the first of as many; None where there are none."""

@@ -168,7 +168,7 @@ class Bodies:
 
     def batched_body(self, body: pb.Body, flags: Sequence[bool]):
         """A batcher that has rewritten the body, of whose inputs some are batched."""
-        from stride._vmap import _Batcher
+        from stride._batching import _Batcher
         from stride.lax._bodies import key_of
 
         batcher = self.batcher

@@ -12,7 +12,7 @@ from typing import AsyncIterator, List, Optional
 
 import numpy as np
 
-from stride import _named, _session
+from stride import _jobs, _session
 from stride._array import Array
 from stride._metrics import DeviceSample
 
@@ -97,7 +97,7 @@ async def fetch(array: Array) -> np.ndarray:
     return np.array(session._accept(node, result))
 
 
-async def wait(job: "_named.Job", timeout: Optional[float] = None) -> "_named.Job":
+async def wait(job: "_jobs.Job", timeout: Optional[float] = None) -> "_jobs.Job":
     """Waits until a submitted job has ended; raises its error when it did not succeed.
 
     Parameters

@@ -13,7 +13,7 @@ from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise, _errors, _host_functions, _inference, _manipulation, _origin
+from stride import _assembly, _casts, _conversion, _dtypes, _elementwise, _errors, _host_functions, _inference, _origin
 from stride._array import Array, node_of, wrap
 from stride._graph import record
 from stride._ufunc import _give
@@ -424,7 +424,7 @@ def _frequencies(name: str, n, d, dtype, device, numbers) -> Array:
         raise ValueError(f"fft.{name}: n should be an integer")
     n = operator.index(n)
     dtype = _dtypes.float64 if dtype is None else _dtypes.dtype_of(dtype)
-    return _creation.asarray((numbers(n) * (1.0 / (n * float(d)))).astype(dtype), device=device)
+    return _conversion.asarray((numbers(n) * (1.0 / (n * float(d)))).astype(dtype), device=device)
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype=None, device: Optional[str] = None) -> Array:
@@ -461,9 +461,9 @@ def _shift(x, axes, amount) -> Array:
         else tuple(_inference.normal_axis(one, x.ndim) for one in (axes if np.ndim(axes) else (axes,)))
     )
     return (
-        _manipulation.roll(x, tuple(amount(x.shape[axis]) for axis in axes), axis=axes)
+        _assembly.roll(x, tuple(amount(x.shape[axis]) for axis in axes), axis=axes)
         if axes
-        else _manipulation.copy(x)
+        else _casts.copy(x)
     )
 
 

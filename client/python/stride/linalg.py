@@ -10,7 +10,10 @@ from typing import Optional, Sequence
 
 import numpy as np
 
-from stride import _creation, _dtypes, _elementwise, _errors, _host_functions, _inference, _manipulation, _reductions
+from stride import (
+    _assembly, _casts, _creation, _dtypes, _elementwise, _errors, _host_functions, _inference, _manipulation,
+    _reductions, _triangles,
+)
 from stride._array import Array
 from stride._decompositions import (
     EighResult,
@@ -157,7 +160,7 @@ def cross(x1, x2, /, *, axis: int = -1) -> Array:
         )
     a, b = ([_manipulation.moveaxis(x, axis, -1)[..., i] for i in range(3)] for x in (x1, x2))
     parts = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    return _manipulation.moveaxis(_manipulation.stack(parts, axis=-1), -1, axis)
+    return _manipulation.moveaxis(_assembly.stack(parts, axis=-1), -1, axis)
 
 
 def matrix_power(a, n: int) -> Array:
@@ -173,12 +176,12 @@ def matrix_power(a, n: int) -> Array:
     a = _matrix(a, "matrix_power", square=True)
     n = operator.index(n)
     if n == 0:
-        identity = _creation.eye(a.shape[-1], dtype=a.dtype)
-        return _manipulation.copy(_manipulation.broadcast_to(identity, a.shape))
+        identity = _triangles.eye(a.shape[-1], dtype=a.dtype)
+        return _casts.copy(_manipulation.broadcast_to(identity, a.shape))
     if n < 0:
         a, n = inv(a), -n
     if n == 1:
-        return _manipulation.copy(a)
+        return _casts.copy(a)
     while not n & 1:
         a, n = matmul(a, a), n >> 1
     result = a

@@ -34,14 +34,14 @@ def to_device(obj, stream=0, copy: bool = True, to=None):
         >>> cuda.to_device(np.arange(3)).copy_to_host()
         array([0, 1, 2])
     """
-    from stride import _creation
+    from stride import _conversion
 
     if to is not None:
-        to[...] = _creation.asarray(obj, dtype=to.dtype) if not _is_array(obj) else obj
+        to[...] = _conversion.asarray(obj, dtype=to.dtype) if not _is_array(obj) else obj
         return to
     if _is_array(obj) and not copy:
         return obj
-    return _creation.asarray(obj, copy=True)
+    return _conversion.asarray(obj, copy=True)
 
 
 def device_array(shape, dtype=np.float64, strides=None, order: str = "C", stream=0):
@@ -230,9 +230,9 @@ def as_cuda_array(obj, sync: bool = True):
         >>> cuda.as_cuda_array(st.arange(3)).tolist()
         [0, 1, 2]
     """
-    from stride import _creation
+    from stride import _conversion
 
-    return obj if _is_array(obj) else _creation.asarray(obj)
+    return obj if _is_array(obj) else _conversion.asarray(obj)
 
 
 def is_cuda_array(obj) -> bool:

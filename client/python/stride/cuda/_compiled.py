@@ -200,9 +200,9 @@ class Reduce:
     def __call__(self, arr, size: Optional[int] = None, res=None, init=0, stream=0):
         """`init` is reduced too. `size`: of the first so many elements. `res`: an array whose first element becomes the
         result, which is returned else."""
-        from stride import _creation, _reduce_kernel
+        from stride import _conversion, _reduce_kernel
 
-        array = _creation.asarray(arr)
+        array = _conversion.asarray(arr)
         if array.ndim != 1:
             raise TypeError(f"cuda.reduce takes an array of one axis, not of {array.ndim}")
         array = array if size is None else array[:size]
@@ -250,9 +250,9 @@ class UFunc:
 
     def reduce(self, arg, axis: int = 0, stream=0):
         """Reduces an array of one axis by a function of two numbers whose order does not matter."""
-        from stride import _creation, _reduce_kernel
+        from stride import _conversion, _reduce_kernel
 
-        array = _creation.asarray(arg)
+        array = _conversion.asarray(arg)
         if array.ndim != 1 or axis != 0:
             raise TypeError("a vectorized function reduces arrays of one axis")
         result = _reduce_kernel.reduce_by_function(self.python_function, array, None)
@@ -289,7 +289,7 @@ class GUFunc:
     """A generalised ufunc: of arrays of the host an array of the host, of arrays of the service one of the service."""
 
     def __init__(self, function: Callable, signatures, layout: str):
-        from stride._python_kernel import guvectorize as generalised
+        from stride._gufunc import guvectorize as generalised
 
         functools.update_wrapper(self, function)
         self.python_function = self.py_func = function

@@ -269,9 +269,9 @@ def create_xoroshiro128p_states(n: int, seed: int, subsequence_start: int = 0, s
         >>> cuda.random.create_xoroshiro128p_states(4, seed=1).shape
         (4, 2)
     """
-    from stride import _creation
+    from stride import _conversion
 
-    return _creation.asarray(_states(n, seed, subsequence_start))
+    return _conversion.asarray(_states(n, seed, subsequence_start))
 
 
 def init_xoroshiro128p_states(states, seed: int, subsequence_start: int = 0, stream=0) -> None:

@@ -4,11 +4,12 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _inference, _manipulation
+from stride import _casts, _inference
 from stride._array import _SCALARS, Array, node_of, wrap
-from stride._graph import Number
+from stride._elementwise_kernel import _plain, _run
 from stride._kernel import RawKernel
-from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _is_contiguous, _plain, _run
+from stride._numbers import Number
+from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _is_contiguous
 from stride._texture import Texture
 from stride.cupy._parameters import infer, parse, type_of
 from stride.cupy._text import entry_of, parameter_type, prelude, type_name
@@ -292,7 +293,7 @@ class ElementwiseKernel:
             _indexing.check_writable(given)
             array = given
             if not _is_contiguous(given._node):
-                array = _manipulation.copy(given)
+                array = _casts.copy(given)
                 copies.append((given, array))
             flat.append(array)
             written.append(array)

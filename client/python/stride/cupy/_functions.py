@@ -7,7 +7,7 @@ from typing import Any, Optional
 import numpy as np
 
 import stride as _stride
-from stride import _creation
+from stride import _conversion
 from stride._array import Array
 
 
@@ -150,4 +150,4 @@ def row_stack(tup: Any, *, dtype: Any = None, casting: str = "same_kind"):
         (2, 2)
     """
     warnings.warn("`row_stack` alias is deprecated. Use `cupy.vstack` directly.", DeprecationWarning, stacklevel=2)
-    return _stride.vstack([_creation.asarray(one) for one in tup], dtype=dtype, casting=casting)
+    return _stride.vstack([_conversion.asarray(one) for one in tup], dtype=dtype, casting=casting)

@@ -7,8 +7,9 @@ import numpy as np
 
 from stride import _inference, _manipulation
 from stride._array import Array, node_of, wrap
-from stride._graph import Number
-from stride._python_kernel import _BLOCK, _MAX_BLOCKS, _plain, _run
+from stride._elementwise_kernel import _plain, _run
+from stride._numbers import Number
+from stride._python_kernel import _BLOCK, _MAX_BLOCKS
 from stride.cupy._elementwise import on_device
 from stride.cupy._parameters import infer, parse, type_of
 from stride.cupy._text import entry_of, parameter_type, prelude, type_name

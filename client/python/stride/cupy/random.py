@@ -30,7 +30,7 @@ def _with_dtype(function, name: str):
 
     @functools.wraps(function)
     def draw(self, *arguments: Any, **kwargs: Any):
-        from stride import _creation
+        from stride import _conversion
 
         if count is not None and len(arguments) == count + 1:
             *arguments, kwargs["dtype"] = arguments  # type: ignore[assignment]
@@ -40,7 +40,7 @@ def _with_dtype(function, name: str):
             if name not in _INTEGERS and dtype not in _FLOATS:
                 raise TypeError(f"random.{name} makes float32 and float64, not {dtype}")
         values = function(self, *arguments, **kwargs)
-        return values if dtype is None else _creation.asarray(values).astype(dtype, copy=False)
+        return values if dtype is None else _conversion.asarray(values).astype(dtype, copy=False)
 
     return draw
 

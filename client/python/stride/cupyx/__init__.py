@@ -120,9 +120,9 @@ def rsqrt(x, out=None):
         >>> cupyx.rsqrt(st.array([4.0])).tolist()
         [0.5]
     """
-    from stride import _creation
+    from stride import _conversion
 
-    x = _creation.asarray(x)
+    x = _conversion.asarray(x)
     if x.dtype.kind not in "f":
         x = x.astype(_numpy.float64)
     kernel = _rsqrt_single if x.dtype == _numpy.float32 else _rsqrt

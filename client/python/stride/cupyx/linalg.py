@@ -4,7 +4,7 @@ from typing import Any, Tuple
 
 import numpy as _np
 
-from stride import _creation, _manipulation
+from stride import _manipulation, _triangles
 from stride import linalg as _linalg
 from stride._array import array_of as _array_of
 
@@ -39,7 +39,7 @@ def cho_solve(c_and_lower: Tuple[Any, bool], b: Any, overwrite_b: bool = False, 
         raise ValueError(f"incompatible dimensions ({factor.shape} and {b.shape})")
     if check_finite and not bool(_np.isfinite(b).all()):
         raise ValueError("array must not contain infs or NaNs")
-    factor = (_creation.tril if lower else _creation.triu)(factor)
+    factor = (_triangles.tril if lower else _triangles.triu)(factor)
     adjoint = _manipulation.matrix_transpose(factor)
     adjoint = adjoint.conj() if factor.dtype.kind == "c" else adjoint
     first, second = (factor, adjoint) if lower else (adjoint, factor)

@@ -12,11 +12,8 @@ from stride.jax import ad_checkpoint, debug, dtypes, example_libraries, lax, nn,
 from stride.jax import test_util, typing
 from stride.jax._array import Array
 from stride.jax._config import config, enable_x64
-from stride.jax.ad_checkpoint import checkpoint_policies
-from stride.jax._gradients import (
-    checkpoint, closure_convert, custom_gradient, custom_jvp, custom_vjp, grad, hessian, jacfwd, jacobian, jacrev, jvp,
-    linearize, remat, value_and_grad, vjp,
-)  # fmt: skip
+from stride.jax._custom_gradients import checkpoint, closure_convert, custom_gradient, custom_jvp, custom_vjp, remat
+from stride.jax._gradients import grad, hessian, jacfwd, jacobian, jacrev, jvp, linearize, value_and_grad, vjp
 from stride.jax._runtime import (
     block_until_ready, default_backend, device_count, device_get, device_put, devices, local_device_count,
     local_devices, process_count, process_index, typeof,
@@ -24,6 +21,7 @@ from stride.jax._runtime import (
 from stride.jax._transforms import (
     ShapeDtypeStruct, eval_shape, jit, make_jaxpr, named_call, named_scope, pmap, vmap,
 )  # fmt: skip
+from stride.jax.ad_checkpoint import checkpoint_policies
 from stride.jax.sharding import Device
 
 # Modules that programs import by name; they are Stride's own.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 
-from stride import _creation, _errors, tree_util
+from stride import _conversion, _errors, tree_util
 from stride import _array as _base
 from stride._tape import alias
 from stride.jax._config import canonical
@@ -173,7 +173,7 @@ def given(value: Any) -> Any:
     if isinstance(value, _base.Array):
         return plain(_one(value))
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
-        return _creation.asarray(value.astype(canonical(value.dtype)))
+        return _conversion.asarray(value.astype(canonical(value.dtype)))
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return type(value)([given(one) for one in value])
     return value

@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 import stride as _st
-from stride import _functions, _gradient_rules
+from stride import _functions, _gradient_ufuncs
 from stride.jax._array import Array, as_jax, given
 
 __all__ = ["digamma", "erf", "erf_inv", "erfc", "gammaln"]
@@ -180,7 +180,7 @@ def digamma(x: Any) -> Array:
 
 
 _ROOT = 2 / math.sqrt(math.pi)
-_gradient_rules.UFUNCS.update({
+_gradient_ufuncs.UFUNCS.update({
     "stride_jax_erf": lambda g, y, x: (g * _ROOT * _st.exp(-x * x),),
     "stride_jax_erfc": lambda g, y, x: (g * -_ROOT * _st.exp(-x * x),),
     "stride_jax_erf_inv": lambda g, y, x: (g * (1 / _ROOT) * _st.exp(y * y),),

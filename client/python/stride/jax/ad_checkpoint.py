@@ -4,7 +4,7 @@ policies are accepted, and change neither values nor memory."""
 import types
 from typing import Any, Callable
 
-from stride.jax._gradients import checkpoint, remat
+from stride.jax._custom_gradients import checkpoint, remat
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "remat"]
 

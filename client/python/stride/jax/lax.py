@@ -11,7 +11,7 @@ import numpy as np
 
 import stride as _st
 from stride import _errors, lax as _lax
-from stride.jax import _gradients, _special
+from stride.jax import _custom_gradients, _special
 from stride.jax._array import as_jax, given, inside
 from stride.jax._config import canonical
 
@@ -43,7 +43,7 @@ for _name in _lax.__all__:
     _one = getattr(_lax, _name)
     globals()[_name] = _wrapped(_name, _one) if callable(_one) and not isinstance(_one, type) else _one
 
-stop_gradient = _gradients.stop_gradient
+stop_gradient = _custom_gradients.stop_gradient
 erf, erfc, erf_inv, lgamma, digamma = (
     _special.erf, _special.erfc, _special.erf_inv, _special.gammaln, _special.digamma,
 )  # fmt: skip

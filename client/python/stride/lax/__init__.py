@@ -2,15 +2,23 @@
 
     final, history = stride.lax.scan(step, start, inputs)
 
-Control flow is in `_control.py`, elementwise functions, reductions and products in `_operators.py`, shapes and slices
-in `_shapes.py`. Functions that the service does not have are AttributeErrors that say so."""
+Each module has one duty, which its first line says. Functions that the service does not have are AttributeErrors that
+say so."""
 
-from stride.lax import _control, _operators, _shapes
+from stride.lax import _branches, _control, _operators, _products, _reductions, _scans, _shapes, _slices
+from stride.lax._branches import *  # noqa: F401,F403
 from stride.lax._control import *  # noqa: F401,F403
 from stride.lax._operators import *  # noqa: F401,F403
+from stride.lax._products import *  # noqa: F401,F403
+from stride.lax._reductions import *  # noqa: F401,F403
+from stride.lax._scans import *  # noqa: F401,F403
 from stride.lax._shapes import *  # noqa: F401,F403
+from stride.lax._slices import *  # noqa: F401,F403
 
-__all__ = [*_control.__all__, *_operators.__all__, *_shapes.__all__]
+__all__ = [
+    *_branches.__all__, *_control.__all__, *_operators.__all__, *_products.__all__,
+    *_reductions.__all__, *_scans.__all__, *_shapes.__all__, *_slices.__all__,
+]
 
 _COLLECTIVE = (
     "all_gather",

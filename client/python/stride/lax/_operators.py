@@ -1,27 +1,24 @@
-"""JAX's elementwise functions, reductions, scans and products, which promote nothing: operands have one type."""
+"""JAX's elementwise functions, which promote nothing: operands have one type."""
 
 import enum
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from stride import _dtypes, _elementwise, _linear_algebra, _manipulation, _reductions, _routines, _ufunc
+from stride import _dtypes, _elementwise
 from stride._array import Array, array_of
-from stride.lax._control import _is_value, _is_weak, _kind_text, _shape, _weak_kind
+from stride.lax._kinds import _is_value, _is_weak, _kind_text, _shape, _weak_kind
 
 __all__ = [
     "abs",
     "acos",
     "acosh",
     "add",
-    "argmax",
-    "argmin",
     "asin",
     "asinh",
     "atan",
     "atan2",
     "atanh",
-    "batch_matmul",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -34,14 +31,7 @@ __all__ = [
     "convert_element_type",
     "cos",
     "cosh",
-    "cumlogsumexp",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
     "div",
-    "dot",
-    "dot_general",
     "eq",
     "exp",
     "exp2",
@@ -68,13 +58,6 @@ __all__ = [
     "pow",
     "real",
     "reciprocal",
-    "reduce_and",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_prod",
-    "reduce_sum",
-    "reduce_xor",
     "rem",
     "round",
     "RoundingMethod",
@@ -87,15 +70,12 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
-    "sort",
-    "sort_key_val",
     "sqrt",
     "square",
     "stop_gradient",
     "sub",
     "tan",
     "tanh",
-    "top_k",
 ]
 
 _KINDS = {
@@ -550,9 +530,9 @@ def stop_gradient(x: Any) -> Any:
         >>> stride.lax.stop_gradient(st.ones(2)).tolist()
         [1.0, 1.0]
     """
-    from stride.jax import _gradients
+    from stride.jax import _custom_gradients
 
-    return _gradients.stop_gradient(x)
+    return _custom_gradients.stop_gradient(x)
 
 
 def optimization_barrier(operand: Any) -> Any:
@@ -567,9 +547,6 @@ def optimization_barrier(operand: Any) -> Any:
         [1.0, 1.0]
     """
     return operand
-
-
-# --- choices ---
 
 
 def select(pred: Any, on_true: Any, on_false: Any) -> Array:
@@ -618,328 +595,3 @@ def select_n(which: Any, *cases: Any) -> Array:
     for i in range(len(arrays) - 2, -1, -1):
         result = _elementwise.where(which <= i, arrays[i], result)
     return result
-
-
-# --- reductions and scans ---
-
-
-def _axes(name: str, x: Array, axes: Sequence[int]) -> tuple:
-    axes = tuple(axes)
-    if len(set(axes)) != len(axes) or any(not 0 <= one < x.ndim for one in axes):
-        raise ValueError(f"lax.{name}: axes are different numbers from 0 to {x.ndim - 1}, not {axes}")
-    return axes
-
-
-def _axis(name: str, x: Array, axis: int) -> int:
-    if not 0 <= axis < x.ndim:
-        raise ValueError(f"lax.{name}: the axis is a number from 0 to {x.ndim - 1}, not {axis}")
-    return axis
-
-
-_ALONG_AXES = """{summary}
-
-    Parameters
-        operand: an array.
-        axes: the axes, which the result lacks.
-    Returns
-        An array.
-    Raises
-        TypeError for elements of another type; ValueError for axes that the operand lacks.
-    Example
-        >>> stride.lax.{name}(st.ones((2, 3), dtype={dtype}), (1,)).shape
-        (2,)
-    """
-_ALONG_AXIS = """{summary}
-
-    Parameters
-        operand: an array.
-        axis: the axis.
-        reverse: whether to go from the last element to the first.
-    Returns
-        An array of the operand's shape.
-    Raises
-        TypeError for elements of another type; ValueError for an axis that the operand lacks.
-    Example
-        >>> stride.lax.{name}(st.array([1.0, 1.0])).shape
-        (2,)
-    """
-
-
-def _reduction(name: str, function: Callable, kinds: str, summary: str) -> Callable:
-    def operator(operand: Any, axes: Sequence[int]) -> Array:
-        x = _array(name, operand, kinds)
-        axes = _axes(name, x, axes)
-        return function(x, axes) if axes else x
-
-    operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = _ALONG_AXES.format(name=name, summary=summary, dtype="float" if "f" in kinds else "int")
-    return operator
-
-
-def _bitwise(name: str, of_bools: Optional[Callable]) -> Callable:
-    def reduce(x: Array, axes: tuple) -> Array:
-        if x.dtype.kind == "b" and of_bools is not None:
-            return of_bools(x, axis=axes)
-        for axis in sorted(axes, reverse=True):
-            x = _ufunc.reduce(name, x, axis)
-        return x
-
-    return reduce
-
-
-reduce_and = _reduction(
-    "reduce_and", _bitwise("bitwise_and", _reductions.all), "biu", "The elements along axes, combined by and."
-)
-reduce_max = _reduction(
-    "reduce_max", lambda x, axes: _reductions.max(x, axis=axes), "biuf", "The greatest elements along axes."
-)
-reduce_min = _reduction(
-    "reduce_min", lambda x, axes: _reductions.min(x, axis=axes), "biuf", "The least elements along axes."
-)
-reduce_or = _reduction(
-    "reduce_or", _bitwise("bitwise_or", _reductions.any), "biu", "The elements along axes, combined by or."
-)
-reduce_prod = _reduction(
-    "reduce_prod",
-    lambda x, axes: _reductions.prod(x, axis=axes, dtype=x.dtype),
-    "iufc",
-    "The products along axes, in the operand's type.",
-)
-reduce_sum = _reduction(
-    "reduce_sum",
-    lambda x, axes: _reductions.sum(x, axis=axes, dtype=x.dtype),
-    "iufc",
-    "The sums along axes, in the operand's type.",
-)
-reduce_xor = _reduction(
-    "reduce_xor", _bitwise("bitwise_xor", None), "biu", "The elements along axes, combined by exclusive or."
-)
-
-
-def argmax(operand: Any, axis: int, index_dtype: Any = np.int32) -> Array:
-    """Where the greatest element along an axis is.
-
-    Parameters
-        operand: an array.
-        axis: the axis.
-        index_dtype: the type of the result.
-    Returns
-        An array of integers.
-    Example
-        >>> stride.lax.argmax(st.array([1, 5, 2]), 0).tolist()
-        1
-    """
-    x = _array("argmax", operand, "biuf")
-    return _reductions.argmax(x, axis=_axis("argmax", x, axis)).astype(index_dtype)
-
-
-def argmin(operand: Any, axis: int, index_dtype: Any = np.int32) -> Array:
-    """Where the least element along an axis is.
-
-    Parameters
-        operand: an array.
-        axis: the axis.
-        index_dtype: the type of the result.
-    Returns
-        An array of integers.
-    Example
-        >>> stride.lax.argmin(st.array([1, 5, 2]), 0).tolist()
-        0
-    """
-    x = _array("argmin", operand, "biuf")
-    return _reductions.argmin(x, axis=_axis("argmin", x, axis)).astype(index_dtype)
-
-
-def _scan(name: str, ufunc: str, kinds: str, summary: str) -> Callable:
-    def operator(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-        x = _array(name, operand, kinds)
-        return _ufunc.accumulate(ufunc, x, _axis(name, x, axis), dtype=x.dtype, reverse=reverse)
-
-    operator.__name__ = operator.__qualname__ = name
-    operator.__doc__ = _ALONG_AXIS.format(name=name, summary=summary)
-    return operator
-
-
-cumlogsumexp = _scan("cumlogsumexp", "logaddexp", "f", "Logarithms of running sums of exponentials along an axis.")
-cummax = _scan("cummax", "maximum", "biuf", "Running maxima along an axis.")
-cummin = _scan("cummin", "minimum", "biuf", "Running minima along an axis.")
-cumprod = _scan("cumprod", "multiply", "iufc", "Running products along an axis, in the operand's type.")
-cumsum = _scan("cumsum", "add", "iufc", "Running sums along an axis, in the operand's type.")
-
-
-def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """The elements in order along an axis; of a tuple of arrays, all in the order of the first `num_keys`.
-
-    Parameters
-        operand: an array, or a tuple of arrays of one shape.
-        dimension: the axis.
-        is_stable: accepted: sorting is stable.
-        num_keys: how many of the arrays are compared.
-    Returns
-        An array, or a tuple of arrays.
-    Example
-        >>> stride.lax.sort(st.array([3, 1, 2])).tolist()
-        [1, 2, 3]
-    """
-    if not isinstance(operand, (tuple, list)):
-        return _routines.sort(_array("sort", operand), axis=dimension)
-    arrays = [_array("sort", one) for one in operand]
-    if not 1 <= num_keys <= len(arrays):
-        raise ValueError(f"lax.sort: num_keys is from 1 to the number of operands, {len(arrays)}, not {num_keys}")
-    if len({one.shape for one in arrays}) > 1:
-        raise TypeError(f"lax.sort takes operands of one shape, not {', '.join([_kind_text(one) for one in arrays])}")
-    order = _routines.argsort(arrays[num_keys - 1], axis=dimension, stable=True)
-    for key in arrays[: num_keys - 1][::-1]:
-        step = _routines.argsort(_routines.take_along_axis(key, order, axis=dimension), axis=dimension, stable=True)
-        order = _routines.take_along_axis(order, step, axis=dimension)
-    return tuple(_routines.take_along_axis(one, order, axis=dimension) for one in arrays)
-
-
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple:
-    """Keys in order along an axis, and values in the order of the keys.
-
-    Parameters
-        keys: an array.
-        values: an array of the same shape.
-        dimension: the axis.
-        is_stable: accepted: sorting is stable.
-    Returns
-        The keys and the values.
-    Example
-        >>> [one.tolist() for one in stride.lax.sort_key_val(st.array([3, 1]), st.array([7, 8]))]
-        [[1, 3], [8, 7]]
-    """
-    return sort((keys, values), dimension, is_stable)
-
-
-def top_k(operand: Any, k: int, *, axis: int = -1) -> list:
-    """The `k` greatest elements along an axis, in order, and where they are (int32).
-
-    Parameters
-        operand: an array.
-        k: how many.
-        axis: the axis.
-    Returns
-        A list of two arrays: the elements and their places.
-    Example
-        >>> [one.tolist() for one in stride.lax.top_k(st.array([3, 1, 2]), 2)]
-        [[3, 2], [0, 2]]
-    """
-    x = _array("top_k", operand, "biuf")
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"lax.top_k: axis {axis} is out of range for an array of {x.ndim} axes")
-    if not 0 <= k <= x.shape[axis]:
-        raise ValueError(f"lax.top_k: k is from 0 to the length of the axis, {x.shape[axis]}, not {k}")
-    if _kind_of(x.dtype) == "f":
-        places = _first_places(x, k, axis)
-        return [_routines.take_along_axis(x, places, axis=axis), places.astype(np.int32)]
-    values, places = _routines.top_k(x, k, axis=axis)
-    return [values, places.astype(np.int32)]
-
-
-def _first_places(x: Array, k: int, axis: int) -> Array:
-    """Where the `k` greatest floats are: NaN comes first, and the first of equal ones."""
-    order = _routines.argsort(_manipulation.flip(x, axis=axis), axis=axis, stable=True)
-    order = x.shape[axis] - 1 - _manipulation.flip(order, axis=axis)
-    return order[(slice(None),) * (axis % x.ndim) + (slice(0, k),)]
-
-
-# --- products ---
-
-
-def dot(
-    lhs: Any, rhs: Any, *, dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None
-) -> Array:
-    """The product of vectors and matrices; `precision` changes nothing.
-
-    Parameters
-        lhs, rhs: arrays.
-        dimension_numbers: None, or those of dot_general.
-        precision: changes nothing.
-        preferred_element_type: the type in which it is computed.
-    Returns
-        An array.
-    Example
-        >>> stride.lax.dot(st.array([1.0, 2.0]), st.array([3.0, 4.0])).tolist()
-        11.0
-    """
-    if dimension_numbers is not None:
-        return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
-    lhs, rhs = (array_of(one) for one in _operands("dot", (lhs, rhs), "biufc", False))
-    if not (1 <= lhs.ndim <= 2 and 1 <= rhs.ndim <= 2 and lhs.shape[-1] == rhs.shape[0]):
-        raise ValueError(f"lax.dot takes vectors and matrices that fit, not the shapes {lhs.shape} and {rhs.shape}")
-    return _linear_algebra.matmul(lhs, rhs, dtype=preferred_element_type, casting="unsafe")
-
-
-def dot_general(
-    lhs: Any,
-    rhs: Any,
-    dimension_numbers: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    **ignored: Any,
-) -> Array:
-    """Products summed over some axes, for each place of others.
-
-    Parameters
-        lhs: an array.
-        rhs: an array of the same type.
-        dimension_numbers: ((axes of lhs, axes of rhs) that are summed over, (axes of lhs, axes of rhs) that both
-            have).
-        precision: changes nothing.
-        preferred_element_type: the type in which it is computed.
-        ignored: JAX's other options, which change nothing.
-    Returns
-        An array with the axes that both have, then the others of `lhs`, then those of `rhs`.
-    Raises
-        TypeError for axes that do not fit.
-    Example
-        >>> a, b = st.ones((2, 3)), st.ones((3, 4))
-        >>> stride.lax.dot_general(a, b, (([1], [0]), ([], []))).shape
-        (2, 4)
-    """
-    lhs, rhs = (array_of(one) for one in _operands("dot_general", (lhs, rhs), "biufc", False))
-    (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
-    sides = []
-    for name, array, summed, batch in (("lhs", lhs, left_sum, left_batch), ("rhs", rhs, right_sum, right_batch)):
-        axes = [*batch, *summed]
-        if len(set(axes)) != len(axes) or any(not 0 <= one < array.ndim for one in axes):
-            raise TypeError(f"lax.dot_general: the axes of {name} are {tuple(axes)} of {array.ndim}")
-        sides.append([one for one in range(array.ndim) if one not in axes])
-    shapes = [
-        [array.shape[axis] for axis in axes]
-        for array, axes in ((lhs, left_sum), (rhs, right_sum), (lhs, left_batch), (rhs, right_batch))
-    ]
-    if shapes[0] != shapes[1] or shapes[2] != shapes[3]:
-        raise TypeError(
-            f"lax.dot_general: axes of {lhs.shape} and {rhs.shape} do not fit: summed ones have {shapes[0]} and "
-            f"{shapes[1]} elements, those of both {shapes[2]} and {shapes[3]}"
-        )
-    left_free, right_free = sides
-    num_batch, num_summed = int(np.prod(shapes[2])), int(np.prod(shapes[0]))
-    left_shape = [lhs.shape[axis] for axis in left_free]
-    right_shape = [rhs.shape[axis] for axis in right_free]
-    left = _manipulation.permute_dims(lhs, (*left_batch, *left_free, *left_sum))
-    right = _manipulation.permute_dims(rhs, (*right_batch, *right_sum, *right_free))
-    left = _manipulation.reshape(left, (num_batch, int(np.prod(left_shape)), num_summed))
-    right = _manipulation.reshape(right, (num_batch, num_summed, int(np.prod(right_shape))))
-    product = _linear_algebra.matmul(left, right, dtype=preferred_element_type, casting="unsafe")
-    return _manipulation.reshape(product, (*shapes[2], *left_shape, *right_shape))
-
-
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
-    """Products of the matrices in the last two axes, for each place of the others.
-
-    Parameters
-        lhs, rhs: arrays.
-        precision: changes nothing.
-    Returns
-        An array.
-    Example
-        >>> stride.lax.batch_matmul(st.ones((2, 3, 4)), st.ones((2, 4, 5))).shape
-        (2, 3, 5)
-    """
-    lhs, rhs = (array_of(one) for one in _operands("batch_matmul", (lhs, rhs), "biufc", False))
-    if lhs.ndim < 2 or lhs.ndim != rhs.ndim:
-        raise ValueError(f"lax.batch_matmul takes stacks of matrices, not the shapes {lhs.shape} and {rhs.shape}")
-    return _linear_algebra.matmul(lhs, rhs)

@@ -13,7 +13,7 @@ from typing import Dict, Optional, Sequence, Tuple
 
 import numpy as np
 
-from stride import _creation, _errors, _manipulation
+from stride import _casts, _creation, _errors
 from stride._array import Array, node_of, wrap
 from stride._texture import Texture
 from stride.cupy.cuda import runtime
@@ -137,7 +137,7 @@ class CUDAarray:
             >>> image.copy_from(cp.ones(3, cp.float32))
         """
         self._check(in_arr)
-        self._array = _manipulation.copy(in_arr if isinstance(in_arr, Array) else wrap(node_of(np.array(in_arr))))
+        self._array = _casts.copy(in_arr if isinstance(in_arr, Array) else wrap(node_of(np.array(in_arr))))
 
     def copy_to(self, out_arr, stream=None) -> None:
         """Copies the texels to an array.

@@ -3,7 +3,7 @@ and refuse an axis that is named twice. `scipy.fft.set_backend` takes this modul
 
 from typing import Any, Callable, Optional, Sequence
 
-from stride import _creation, _dtypes, _elementwise, _errors, _inference, fft as _own
+from stride import _conversion, _dtypes, _elementwise, _errors, _inference, fft as _own
 from stride._array import Array
 from stride.fft import fftfreq, fftshift, ifftshift, rfftfreq
 
@@ -22,7 +22,7 @@ def _given(x: Any, plan: Any) -> Array:
             "plan= is not yet supported: the daemon makes the plans", reason="NOT_IMPLEMENTED",
             metadata={"feature": "plans of transforms"},
         )  # fmt: skip
-    array = _creation.asarray(x)
+    array = _conversion.asarray(x)
     return array.astype(_dtypes.float32) if array.dtype == _dtypes.float16 else array
 
 

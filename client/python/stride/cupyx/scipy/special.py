@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from stride import _creation, _elementwise, _manipulation, _reductions
+from stride import _conversion, _elementwise, _manipulation, _reductions
 from stride.cupy._elementwise import ElementwiseKernel
 
 __all__ = [
@@ -172,14 +172,14 @@ _OF_COMPLEX = {
 
 def _complex_result(name: str, *arrays: Any):
     """The result for complex numbers; None where all are real, or the function takes none."""
-    given = [_creation.asarray(one) for one in arrays]
+    given = [_conversion.asarray(one) for one in arrays]
     if name not in _OF_COMPLEX or all(one.dtype.kind != "c" for one in given):
         return None
     return _OF_COMPLEX[name](*given)
 
 
 def _float(x: Any, name: str):
-    x = _creation.asarray(x)
+    x = _conversion.asarray(x)
     if x.dtype.kind == "c":
         raise TypeError(f"special.{name} is of real numbers; scipy.special.{name}(cp.asnumpy(x)) may take complex ones")
     is_single = np.can_cast(x.dtype, np.float32) if name in _NARROW else x.dtype == np.float32
@@ -269,10 +269,10 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         >>> round(special.logsumexp(st.array([1000.0, 1000.0])).item(), 3)
         1000.693
     """
-    a = _creation.asarray(a)
+    a = _conversion.asarray(a)
     a = a if a.dtype.kind in "fc" else a.astype(np.float64)
     if b is not None:
-        a, b = _manipulation.broadcast_arrays(a, _creation.asarray(b))
+        a, b = _manipulation.broadcast_arrays(a, _conversion.asarray(b))
         a = _elementwise.where(b != 0, a, -np.inf)
     greatest = _reductions.max(a, axis=axis, keepdims=True)
     greatest = _elementwise.where(_elementwise.isfinite(greatest), greatest, 0)
@@ -324,7 +324,7 @@ def log_softmax(x: Any, axis: Any = None):
 
 def _floats(x: Any):
     """In the type that NumPy's exp gives, such as float16 for int8."""
-    x = _creation.asarray(x)
+    x = _conversion.asarray(x)
     return x.astype(np.exp(np.ones((), x.dtype)).dtype, copy=False)
 
 
