@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/scheduler/region.h"
+#include "server/scheduler/service/region.h"
 #include "server/store/spill_file.h"
 
 namespace stride::scheduler {

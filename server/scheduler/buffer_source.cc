@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/base/error.h"
-#include "server/scheduler/region.h"
+#include "server/scheduler/service/region.h"
 #include "server/store/spill_file.h"
 
 namespace stride::scheduler {

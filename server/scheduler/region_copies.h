@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "server/broker/worker.h"
-#include "server/scheduler/region.h"
+#include "server/scheduler/service/region.h"
 
 namespace stride::scheduler {
 

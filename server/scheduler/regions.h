@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/scheduler/core.h"
-#include "server/scheduler/region.h"
 #include "server/scheduler/service/pinned_memory.h"
+#include "server/scheduler/service/region.h"
 #include "stride/v1/region_service.pb.h"
 
 namespace stride::scheduler {

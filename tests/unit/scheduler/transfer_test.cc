@@ -12,8 +12,8 @@
 #include "google/rpc/error_details.pb.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
-#include "server/scheduler/region.h"
 #include "server/scheduler/service/download.h"
+#include "server/scheduler/service/region.h"
 #include "server/scheduler/service/upload.h"
 #include "server/scheduler/sharded_transfers.h"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
-#include "server/scheduler/region.h"
+#include "server/scheduler/service/region.h"
 
 namespace stride::scheduler {
 

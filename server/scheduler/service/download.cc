@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "server/scheduler/region.h"
+#include "server/scheduler/service/region.h"
 
 namespace stride::scheduler {
 

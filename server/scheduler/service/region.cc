@@ -1,4 +1,4 @@
-#include "server/scheduler/region.h"
+#include "server/scheduler/service/region.h"
 
 namespace stride::scheduler {
 
