@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/memory_manager.h"
+#include "server/scheduler/recorder.h"
 #include "server/store/spill_file.h"
 #include "tests/support/await.h"
 #include "tests/support/fake_broker.h"
@@ -83,6 +84,7 @@ class MemoryPartsTest : public ::testing::Test {
     options.memory_patience = limits.patience;
     options.log = [this](const std::string& line) { log_ += line + "\n"; };
     core_ = std::make_unique<Core>(std::move(options), broker_.get());
+    recorder_ = std::make_unique<Recorder>(core_.get());
     lanes_ = std::make_unique<Lanes>(core_.get());
     workers_ = std::make_unique<FakeWorkerSource>(core_.get());
     memory_ = std::make_unique<MemoryManager>(
@@ -156,6 +158,7 @@ class MemoryPartsTest : public ::testing::Test {
   FakeWaitingTasks tasks_;
   std::unique_ptr<testing::FakeBroker> broker_;
   std::unique_ptr<Core> core_;
+  std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<FakeWorkerSource> workers_;
   std::unique_ptr<MemoryManager> memory_;

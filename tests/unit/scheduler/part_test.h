@@ -10,6 +10,7 @@
 #include "server/scheduler/core.h"
 #include "server/scheduler/lane.h"
 #include "server/scheduler/lanes.h"
+#include "server/scheduler/recorder.h"
 #include "server/scheduler/task.h"
 #include "tests/support/fake_broker.h"
 #include "tests/support/manual_surroundings.h"
@@ -23,6 +24,7 @@ class PartTest : public ::testing::Test {
   void Start(std::vector<wire::DeviceDescription> devices, EngineOptions options = {}) {
     broker_ = std::make_unique<testing::FakeBroker>(std::move(devices));
     core_ = std::make_unique<Core>(std::move(options), broker_.get());
+    recorder_ = std::make_unique<Recorder>(core_.get());
     lanes_ = std::make_unique<Lanes>(core_.get());
     core_->settle = [this](TenantTransaction& transaction) {
       TenantTransaction::Work work = std::exchange(transaction.work(), {});
@@ -75,6 +77,7 @@ class PartTest : public ::testing::Test {
   testing::ManualSurroundings time_;
   std::unique_ptr<testing::FakeBroker> broker_;
   std::unique_ptr<Core> core_;
+  std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<Lanes> lanes_;
   // Work lists so far.
   std::vector<Lane*> pumped_;
