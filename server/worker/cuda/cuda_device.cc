@@ -24,7 +24,6 @@ CudaDevice::~CudaDevice() {
   batch_.reset();
   scratch_.reset();
   if (compute_.get() != nullptr) driver_->cuStreamSynchronize(compute_.get());
-  side_marks_.reset();
   values_.reset();
   textures_.reset();
   item_copies_ = cuda::Gather();
@@ -91,10 +90,6 @@ absl::Status CudaDevice::StartStreams() {
   if (!graphs.ok()) return graphs.status();
   graphs_ = *std::move(graphs);
   batch_.emplace(*driver_, compute_.get());
-  absl::StatusOr<SideMarks> side_marks =
-      SideMarks::Create(*driver_, compute_.get(), CompletedWord());
-  if (!side_marks.ok()) return side_marks.status();
-  side_marks_.emplace(*std::move(side_marks));
   matmul_.emplace();
   linalg_.emplace();
   fft_.emplace();
@@ -342,12 +337,6 @@ CUdeviceptr CudaDevice::CompletedWord() const {
 
 void CudaDevice::RequireMark(CUresult result) {
   if (result != CUDA_SUCCESS) poller_->Fault(result);
-}
-
-void CudaDevice::JoinMarks() {
-  const std::optional<uint32_t> last = side_marks_->last();
-  if (!last.has_value() || poller_->HasEnded(CompletionPoller::kCompute, *last)) return;
-  RequireMark(side_marks_->Join());
 }
 
 void CudaDevice::WriteMark(CUstream stream, CUdeviceptr address, uint32_t mark) {

@@ -26,15 +26,14 @@
 #include "server/worker/cuda/lower/lowering.h"
 #include "server/worker/cuda/lower/matmul.h"
 #include "server/worker/cuda/region_copier.h"
-#include "server/worker/cuda/side_marks.h"
 #include "server/worker/runtime/device.h"
 
 namespace stride::cuda {
 
 // An NVIDIA GPU. Tasks run on one stream, uploads and downloads on one each, and copies of regions
 // on two more. After its launches, or with the last of them (codegen::EndMark), each work writes
-// its number to host memory in stream order. Exceptions: long products write it on a side stream
-// (SideMarks), and a few short ones of one packet share the last one's write. Tasks write to
+// its number to host memory in stream order. A few short products of one packet share the last
+// one's write. Tasks write to
 // StatusPage::completed_sequence, so that after a fault the daemon can read which task was the
 // first not to end.
 class CudaDevice : public worker::Device {
@@ -135,7 +134,6 @@ class CudaDevice : public worker::Device {
   // null.
   std::shared_ptr<const Event> NotePrints();
   // Call before a task that may fault, or writes its mark itself.
-  void JoinMarks();
   // Enqueues a store of `mark` at `address`.
   void WriteMark(CUstream stream, CUdeviceptr address, uint32_t mark);
 
@@ -167,7 +165,6 @@ class CudaDevice : public worker::Device {
   // Tasks of one packet that are launched together.
   std::vector<CompletionPoller::Work> gathered_work_;
   std::vector<EmittedLaunch> gathered_;
-  std::optional<SideMarks> side_marks_;  // for marks of long products
   std::optional<Matmul> matmul_;
   // Copies between addresses that are not aligned to 16 bytes.
   cuda::Gather item_copies_;

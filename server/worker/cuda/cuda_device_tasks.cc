@@ -16,8 +16,6 @@ namespace stride::cuda {
 
 namespace {
 
-// From this size on a product takes longer than the write of its mark on a side stream.
-constexpr double kLongProductFlops = 2e8;
 // Up to this size a product takes no longer than its launch and mark, so that kShareMark tasks
 // share the last one's mark.
 constexpr double kShortProductFlops = 5e8;
@@ -64,8 +62,6 @@ void CudaDevice::Enqueue(const wire::Task& task, Mark told_by) {
     fault = NewFaults(1);
   if (task.has_graph()) fault = NewGraphFaults(task.graph());
   poller_->Begin(CompletionPoller::kCompute, task.sequence(), mark, task.label());
-  const bool marked_beside = LibraryProductFlops(task).value_or(0) >= kLongProductFlops;
-  if (!marked_beside) JoinMarks();
   TaskEnd end = EndOf(mark);
   absl::Status status = fault.status();
   if (status.ok()) {
@@ -80,8 +76,6 @@ void CudaDevice::Enqueue(const wire::Task& task, Mark told_by) {
   std::shared_ptr<const Event> prints = NotePrints();
   if (told_by == Mark::kOfTheNext) {
     // The next task's mark reports the end.
-  } else if (marked_beside) {
-    RequireMark(side_marks_->Write(mark));
   } else if (!end.told) {
     WriteMark(compute_.get(), end.mark.word, mark);
   }
@@ -131,7 +125,6 @@ bool CudaDevice::Gather(const wire::Task& task) {
 
 void CudaDevice::LaunchGathered() {
   if (gathered_.empty()) return;
-  JoinMarks();
   const uint32_t last = gathered_work_.back().mark;
   environment_.status_page->started_sequence.store(last, std::memory_order_release);
   poller_->Begin(CompletionPoller::kCompute, absl::MakeSpan(gathered_work_));
