@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
+#include "server/scheduler/durable_sink.h"
 #include "server/scheduler/hazards.h"
 #include "server/scheduler/in_parts.h"
 #include "server/scheduler/recorder.h"
-#include "server/scheduler/durable_sink.h"
 
 namespace stride::scheduler {
 namespace {
@@ -75,7 +75,8 @@ absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::share
   }
   AddUnfinished(transaction, task);
   task->submit_time = core_->Now();
-  if (core_->durable_sink != nullptr && !task->piece) core_->durable_sink->Enqueued(transaction, *task);
+  if (core_->durable_sink != nullptr && !task->piece)
+    core_->durable_sink->Enqueued(transaction, *task);
   core_->recorder->Accepted(transaction, task);
   dependencies_.Enter(transaction, task, after);
   deadlines_.Watch(transaction, *task);

@@ -8,8 +8,8 @@
 #include "server/base/steady_time.h"
 #include "server/ops/operation_kind.h"
 #include "server/ops/plan.h"
-#include "server/scheduler/operations.h"
 #include "server/scheduler/infos.h"
+#include "server/scheduler/operations.h"
 #include "server/scheduler/sharded.h"
 
 namespace stride::scheduler {
