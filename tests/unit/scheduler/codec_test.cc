@@ -8,6 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/error.h"
+#include "server/base/stripe.h"
 #include "server/scheduler/job_codec.h"
 #include "server/scheduler/record_convert.h"
 #include "server/scheduler/state_codec.h"
@@ -29,6 +30,15 @@ absl::Status Lost() {
 
 class CodecTest : public ::testing::Test {
  protected:
+  // Buffers and their blocks refer to the reclaimer, which lists both.
+  void TearDown() override {
+    buffers_.clear();
+    std::vector<store::Reclaimer::Entry> entries;
+    for (int partition = 0; partition < kNumStripes; ++partition) {
+      reclaimer_->TakeChanged(partition);
+      reclaimer_->TakeAll(partition, &entries);
+    }
+  }
   std::shared_ptr<store::Buffer> NewBuffer(uint64_t record, int64_t size = 64) {
     auto buffer = std::make_shared<store::Buffer>(kTenant, size, reclaimer_);
     buffer->record = record;

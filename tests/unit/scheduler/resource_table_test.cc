@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -76,7 +77,8 @@ TEST(ResourceMapTest, PagesContinueWhileEntriesComeAndGo) {
 
 TEST(ResourceMapTest, EraseIfTakesOnePrefix) {
   ResourceMap<int> map;
-  for (const char* id : {"s", "s.a", "s.b", "s2.a", "t"}) map.Set(kA, id, id[2] == 'b');
+  for (std::string_view id : {"s", "s.a", "s.b", "s2.a", "t"})
+    map.Set(kA, std::string(id), id == "s.b");
   map.EraseIf(kA, "s.", [](std::string_view, int keep) { return keep == 0; });
   EXPECT_THAT(Ids(map.PageAfter(kA, "", 10, [](int entry) { return entry; })),
               ElementsAre("s", "s.b", "s2.a", "t"));
