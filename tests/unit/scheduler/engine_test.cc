@@ -498,7 +498,7 @@ TEST_F(EngineTest, ErrorOfAnEndedLeaseSaysWhatWorks) {
   absl::Status fetched = Fetch(1).status();
   EXPECT_EQ(ReasonOf(fetched), v1::ERROR_REASON_ARRAY_NOT_READY);
   EXPECT_THAT(fetched.message(), ::testing::HasSubstr("delete the array, then upload it again"));
-  // What the errors do not suggest does not work.
+  // Actions that the errors do not suggest do not work.
   absl::Status again = Put(1, {1, 2}).status();
   EXPECT_EQ(ReasonOf(again), v1::ERROR_REASON_ALREADY_EXISTS);
   EXPECT_THAT(again.message(), ::testing::HasSubstr("has failed; delete it first"));
