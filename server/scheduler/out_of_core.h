@@ -21,7 +21,7 @@ namespace stride::scheduler {
 // A device queue has one such operation at a time; others wait for it (Lane::streaming).
 class OutOfCoreExecutor {
  public:
-  // What becomes of an operation's task and of its pieces. The scheduler implements it.
+  // Events of an operation's task and of its pieces. The scheduler implements it.
   class Tasks {
    public:
     virtual ~Tasks() = default;

@@ -16,9 +16,9 @@
 
 namespace stride::scheduler {
 
-// What a caller in the engine adds to an operation.
+// Additions of a caller in the engine to an operation.
 struct OperationExtras {
-  std::function<void(TaskState)> observer;  // hears of the task's states
+  std::function<void(TaskState)> observer;  // receives the task's states
   std::shared_ptr<Task> after;              // nothing runs before this ended
   std::optional<int> priority;              // of an operation that has none
 };

@@ -504,7 +504,7 @@ TEST_F(EngineTest, ErrorOfAnEndedLeaseSaysWhatWorks) {
   EXPECT_THAT(again.message(), ::testing::HasSubstr("has failed; delete it first"));
   header.set_overwrite(true);
   EXPECT_EQ(engine_->arrays().BeginUpload(kTenant, header, Soon()).status(), fetched);
-  // What they suggest does.
+  // Their suggestions do.
   ASSERT_TRUE(engine_->arrays().Delete(kTenant, name).ok());
   ASSERT_TRUE(Put(1, {1, 2}).ok());
   EXPECT_EQ(*Fetch(1), (std::vector<float>{1, 2}));
