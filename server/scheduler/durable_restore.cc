@@ -40,7 +40,7 @@ absl::Status InputLost(const std::string& name) {
 void Durability::BeginLoad(GlobalTransaction& transaction, const ContentPtr& content,
                            const std::shared_ptr<store::Buffer>& buffer,
                            const durable::ContentRow& row) {
-  buffer->SetLoading(true);
+  buffer->loading = true;
   auto task = MakePooled<Task>();
   task->tenant = buffer->tenant;
   task->label = "read from disk";
@@ -267,7 +267,7 @@ void Durability::EndLoad(const Load& load, const absl::Status& status) {
   }
   // Finish while `loading` is set: this end changes nothing that is on disk.
   scheduler_->Finish(transaction, load.task, load.buffer->error);
-  load.buffer->SetLoading(false);
+  load.buffer->loading = false;
   if (load.content->rows_changed) Due(load.content, core_->Now());
 }
 

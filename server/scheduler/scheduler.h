@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -218,7 +216,7 @@ class Scheduler : public WorkerSource,
   void LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override;
   void ReleaseHeld(TenantTransaction& transaction, const Lane::InFlight& entry);
 
-  // replay.cc
+  // loaded_programs.cc
   absl::Status LoadReplay(const Task& task, Lane& lane);
   void ForgetReplays(Lane& lane);
 

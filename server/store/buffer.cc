@@ -230,8 +230,6 @@ void Buffer::SetKept(uint64_t file) {
   if (std::exchange(kept, file) != file) Changed();
 }
 
-void Buffer::SetLoading(bool now) { loading = now; }
-
 void Buffer::SetIncoming(bool is) {
   if (incoming == is) return;
   incoming = is;

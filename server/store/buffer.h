@@ -191,8 +191,6 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   void KeepOnly(int device);
   // Sets the id of the file with its present content; 0: none.
   void SetKept(uint64_t file);
-  // The file of SetKept is being read into its replicas.
-  void SetLoading(bool loading);
   // An upload is still to fill it.
   void SetIncoming(bool is);
   // Marks the content as spoiled; the first error stays.
@@ -241,7 +239,7 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   uint64_t record = 0;
   bool changed = false;  // waits for the journal writer
   uint64_t kept = 0;     // set by SetKept
-  bool loading = false;  // set by SetLoading
+  bool loading = false;  // the file of SetKept is being read into the replicas
   // An input or a result that exists only within one call.
   bool passing = false;
 
