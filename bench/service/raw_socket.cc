@@ -107,8 +107,8 @@ int Connect(const std::string& address) {
 }
 
 // Runs `move(socket, offset, size)` for even parts of `total`, all at once.
-bool InParts(const std::vector<int>& sockets, size_t total,
-             const std::function<bool(int, size_t, size_t)>& move) {
+bool ForEachBatch(const std::vector<int>& sockets, size_t total,
+                  const std::function<bool(int, size_t, size_t)>& move) {
   const size_t step = (total + sockets.size() - 1) / sockets.size();
   std::atomic<bool> good = true;
   std::vector<std::thread> threads;
@@ -163,7 +163,7 @@ RawSocketClient::~RawSocketClient() {
 }
 
 bool RawSocketClient::Send(std::span<const std::byte> data) {
-  return InParts(sockets_, data.size(), [&](int fd, size_t offset, size_t size) {
+  return ForEachBatch(sockets_, data.size(), [&](int fd, size_t offset, size_t size) {
     const Request request{1, offset, size};
     char done;
     return WriteAll(fd, &request, sizeof(request)) && WriteAll(fd, data.data() + offset, size) &&
@@ -172,7 +172,7 @@ bool RawSocketClient::Send(std::span<const std::byte> data) {
 }
 
 bool RawSocketClient::Receive(std::span<std::byte> data) {
-  return InParts(sockets_, data.size(), [&](int fd, size_t offset, size_t size) {
+  return ForEachBatch(sockets_, data.size(), [&](int fd, size_t offset, size_t size) {
     const Request request{0, offset, size};
     return WriteAll(fd, &request, sizeof(request)) && ReadAll(fd, data.data() + offset, size);
   });

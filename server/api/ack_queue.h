@@ -12,8 +12,8 @@
 #include "absl/types/span.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/service/download.h"
-#include "server/scheduler/service/operation_handle.h"
+#include "server/engine/service/download.h"
+#include "server/engine/service/operation_handle.h"
 #include "server/session/array_description.h"
 #include "stride/v1/array.pb.h"
 
@@ -29,11 +29,11 @@ struct PendingAck {
   session::PendingArrays pending;
   std::vector<v1::Array> arrays;
   // kWait: the operation, and which results its answer includes.
-  std::shared_ptr<scheduler::OperationHandle> handle;
+  std::shared_ptr<engine::OperationHandle> handle;
   std::vector<bool> wanted;  // WantedInline
   bool timeline = false;
-  std::unique_ptr<scheduler::Download> fetch;  // kFetch
-  uint64_t before = 0;                         // kSynchronize: operations up to this number
+  std::unique_ptr<engine::Download> fetch;  // kFetch
+  uint64_t before = 0;                      // kSynchronize: operations up to this number
 };
 
 // Bounded queue of commands, in order, between the reader and the writer of one Execute stream. One

@@ -3,7 +3,7 @@
 #include "server/api/array_transfer.h"
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/service/array_service.h"
+#include "server/engine/service/array_service.h"
 #include "stride/v1/array_service.grpc.pb.h"
 
 namespace stride::api {
@@ -13,7 +13,7 @@ namespace stride::api {
 class ArrayServiceAdapter final : public RawService<v1::ArrayService::Service> {
  public:
   // All must outlive the server.
-  ArrayServiceAdapter(CallEnvironment* environment, scheduler::ArrayService* arrays,
+  ArrayServiceAdapter(CallEnvironment* environment, engine::ArrayService* arrays,
                       ArrayTransfer* transfer)
       : RawService(environment), arrays_(arrays), transfer_(*transfer) {
     AddMethods();
@@ -21,7 +21,7 @@ class ArrayServiceAdapter final : public RawService<v1::ArrayService::Service> {
 
  private:
   void AddMethods();
-  scheduler::ArrayService* const arrays_;
+  engine::ArrayService* const arrays_;
   ArrayTransfer& transfer_;
 };
 

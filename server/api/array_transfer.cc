@@ -28,7 +28,7 @@ absl::StatusOr<int64_t> ChunkBytes(const v1::FetchArrayRequest& request) {
       {{"limit", std::to_string(most)}, {"value", std::to_string(request.chunk_bytes())}});
 }
 
-absl::Status WriteAll(scheduler::Upload& upload, const transfer::PutMessage& message) {
+absl::Status WriteAll(engine::Upload& upload, const transfer::PutMessage& message) {
   for (std::string_view piece : message.data) {
     if (absl::Status status = upload.Write(piece); !status.ok()) return status;
   }
@@ -41,7 +41,7 @@ absl::StatusOr<v1::Array> ArrayTransfer::Put(Call& call, PutWire& wire) {
   auto place = gate_->Enter(call.tenant());
   if (!place.ok()) return place.status();
   transfer::PutDecoder decoder;
-  std::unique_ptr<scheduler::Upload> upload;
+  std::unique_ptr<engine::Upload> upload;
   absl::Status status;
   for (std::vector<std::string_view> pieces; wire.Read(&pieces, &status);) {
     auto message = decoder.Next(pieces);
@@ -77,7 +77,7 @@ absl::StatusOr<v1::Array> ArrayTransfer::Put(Call& call, PutWire& wire) {
 }
 
 absl::Status ArrayTransfer::PutShared(Call& call, const v1::RegionRange& chunk,
-                                      scheduler::Upload& upload) {
+                                      engine::Upload& upload) {
   int64_t offset = chunk.offset(), left = chunk.size();
   do {
     const int64_t size = std::min(left, kSharedPieceBytes);
@@ -93,7 +93,7 @@ absl::Status ArrayTransfer::PutShared(Call& call, const v1::RegionRange& chunk,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<scheduler::Download>> ArrayTransfer::WaitForArray(
+absl::StatusOr<std::unique_ptr<engine::Download>> ArrayTransfer::WaitForArray(
     Call& call, const v1::FetchArrayRequest& request) {
   auto array = arrays_->Get(call.tenant(), request.name());
   if (!array.ok()) return array.status();
@@ -122,7 +122,7 @@ absl::Status ArrayTransfer::Fetch(Call& call, const v1::FetchArrayRequest& reque
                                   : SendShared(call, **download, *chunk_bytes, wire);
 }
 
-absl::Status ArrayTransfer::SendData(Call& call, scheduler::Download& download, int64_t chunk_bytes,
+absl::Status ArrayTransfer::SendData(Call& call, engine::Download& download, int64_t chunk_bytes,
                                      FetchWire& wire) {
   for (;;) {
     auto chunk = download.Next(chunk_bytes);
@@ -134,8 +134,8 @@ absl::Status ArrayTransfer::SendData(Call& call, scheduler::Download& download, 
   }
 }
 
-absl::Status ArrayTransfer::SendShared(Call& call, scheduler::Download& download,
-                                       int64_t chunk_bytes, FetchWire& wire) {
+absl::Status ArrayTransfer::SendShared(Call& call, engine::Download& download, int64_t chunk_bytes,
+                                       FetchWire& wire) {
   for (;;) {
     auto chunk = download.NextShared(chunk_bytes);
     if (!chunk.ok()) return chunk.status();

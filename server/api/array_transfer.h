@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/api/call.h"
-#include "server/scheduler/service/array_service.h"
+#include "server/engine/service/array_service.h"
 #include "server/session/tenant_accounts.h"
 #include "server/transfer/bulk_gate.h"
 #include "stride/v1/array_service.pb.h"
@@ -39,7 +39,7 @@ class FetchWire {
 class ArrayTransfer {
  public:
   // All must outlive this object.
-  ArrayTransfer(scheduler::ArrayService* arrays, session::TenantAccounts* accounts,
+  ArrayTransfer(engine::ArrayService* arrays, session::TenantAccounts* accounts,
                 transfer::BulkGate* gate)
       : arrays_(arrays), accounts_(accounts), gate_(gate) {}
 
@@ -48,17 +48,17 @@ class ArrayTransfer {
 
  private:
   // Writes the next bytes of an upload from its region.
-  absl::Status PutShared(Call& call, const v1::RegionRange& chunk, scheduler::Upload& upload);
-  absl::Status SendData(Call& call, scheduler::Download& download, int64_t chunk_bytes,
+  absl::Status PutShared(Call& call, const v1::RegionRange& chunk, engine::Upload& upload);
+  absl::Status SendData(Call& call, engine::Download& download, int64_t chunk_bytes,
                         FetchWire& wire);
   // Copies into the call's region, and reports the range to the client.
-  absl::Status SendShared(Call& call, scheduler::Download& download, int64_t chunk_bytes,
+  absl::Status SendShared(Call& call, engine::Download& download, int64_t chunk_bytes,
                           FetchWire& wire);
   void CountDownload(Call& call, int64_t bytes);
-  absl::StatusOr<std::unique_ptr<scheduler::Download>> WaitForArray(
+  absl::StatusOr<std::unique_ptr<engine::Download>> WaitForArray(
       Call& call, const v1::FetchArrayRequest& request);
 
-  scheduler::ArrayService* const arrays_;
+  engine::ArrayService* const arrays_;
   session::TenantAccounts* const accounts_;
   transfer::BulkGate* const gate_;
 };

@@ -9,8 +9,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 #include "server/identity/failure_limiter.h"
 
 namespace stride::api {

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {
@@ -32,7 +32,7 @@ class BatchAudit::Batch {
   ~Batch() { log_->Write(std::move(record_)); }
 
   bool full() const { return num_accepted >= kMaxOperations || Now() - begin_ > kMaxAge; }
-  void Ended(const scheduler::OperationHandle& handle, const absl::Status& status) {
+  void Ended(const engine::OperationHandle& handle, const absl::Status& status) {
     v1::Timeline timeline = handle.timeline();
     std::lock_guard lock(mutex_);
     AddWork(timeline, &record_);
@@ -50,13 +50,13 @@ class BatchAudit::Batch {
   audit::Record record_;  // guarded by mutex_
 };
 
-void BatchAudit::Accepted(const std::shared_ptr<scheduler::OperationHandle>& handle,
-                          scheduler::SubmitBatch* batch) {
+void BatchAudit::Accepted(const std::shared_ptr<engine::OperationHandle>& handle,
+                          engine::SubmitBatch* batch) {
   if (call_.audit_log() == nullptr) return;
   if (batch_ == nullptr || batch_->full())
     batch_ = std::make_shared<Batch>(call_.audit_log(), call_.NewAuditRecord());
   ++batch_->num_accepted;
-  scheduler::OperationHandle& operation = *handle;
+  engine::OperationHandle& operation = *handle;
   operation.OnDone(
       [batch = batch_, handle](const absl::Status& status) { batch->Ended(*handle, status); },
       batch);

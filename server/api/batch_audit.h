@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "server/api/call.h"
-#include "server/scheduler/service/operation_handle.h"
+#include "server/engine/service/operation_handle.h"
 
 namespace stride::api {
 
@@ -19,8 +19,8 @@ class BatchAudit {
   // `call` and its log must outlive this object; unfinished lines need only the log.
   explicit BatchAudit(const Call& call) : call_(call) {}
 
-  void Accepted(const std::shared_ptr<scheduler::OperationHandle>& handle,
-                scheduler::SubmitBatch* batch = nullptr);
+  void Accepted(const std::shared_ptr<engine::OperationHandle>& handle,
+                engine::SubmitBatch* batch = nullptr);
 
  private:
   class Batch;

@@ -6,8 +6,8 @@
 #include "server/api/grpc_time.h"
 #include "server/api/log.h"
 #include "server/api/status.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {

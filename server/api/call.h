@@ -17,8 +17,8 @@
 #include "server/api/call_gate.h"
 #include "server/api/rpc_counters.h"
 #include "server/audit/audit_log.h"
+#include "server/base/environment.h"
 #include "server/base/ids.h"
-#include "server/base/surroundings.h"
 
 namespace stride::api {
 

@@ -9,9 +9,9 @@
 #include "server/api/serve.h"
 #include "server/base/descriptors.h"
 #include "server/base/device_name.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
 #include "server/base/page_size.h"
-#include "server/base/surroundings.h"
 
 namespace stride::api {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
+#include "server/engine/service/device_service.h"
 #include "server/metrics/sampler.h"
-#include "server/scheduler/service/device_service.h"
 #include "stride/v1/device_service.grpc.pb.h"
 
 namespace stride::api {
@@ -12,7 +12,7 @@ namespace stride::api {
 class DeviceServiceAdapter final : public RawService<v1::DeviceService::Service> {
  public:
   // All must outlive the server.
-  DeviceServiceAdapter(CallEnvironment* environment, scheduler::DeviceService* devices,
+  DeviceServiceAdapter(CallEnvironment* environment, engine::DeviceService* devices,
                        metrics::Sampler* sampler, int64_t max_descriptors, int64_t max_connections)
       : RawService(environment),
         devices_(devices),
@@ -28,7 +28,7 @@ class DeviceServiceAdapter final : public RawService<v1::DeviceService::Service>
   absl::StatusOr<v1::Device> Find(const std::string& name);
   absl::Status Watch(Call& call, const v1::WatchDevicesRequest& request, ResponseWriter* writer);
 
-  scheduler::DeviceService* const devices_;
+  engine::DeviceService* const devices_;
   metrics::Sampler* const sampler_;
   const int64_t max_descriptors_, max_connections_;
 };

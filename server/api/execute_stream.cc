@@ -11,8 +11,8 @@
 #include "server/api/inline_outputs.h"
 #include "server/api/serve.h"
 #include "server/api/status.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/ops/operation_view.h"
 #include "server/session/resource_name.h"
@@ -31,7 +31,7 @@ constexpr size_t kKeptAcks = 1024;
 constexpr absl::Duration kSoon = absl::Microseconds(500);
 
 // Whether a batch accepts the command.
-bool MayBatch(const scheduler::OperationService& operations, const v1::Command& command) {
+bool MayBatch(const engine::OperationService& operations, const v1::Command& command) {
   return command.has_release() ||
          (command.has_operation() && operations.MayBatch(command.operation()));
 }
@@ -112,7 +112,7 @@ void SetStatus(const absl::Status& status, v1::CommandResult* result) {
   if (!status.ok()) *result->mutable_status() = ToRpcStatus(status);
 }
 
-void Describe(const scheduler::OperationHandle& handle, v1::CommandResult* result) {
+void Describe(const engine::OperationHandle& handle, v1::CommandResult* result) {
   handle.Describe([result] { return result->add_results()->mutable_array(); });
 }
 
@@ -161,7 +161,7 @@ absl::Status ExecuteStream::ReadAll() {
 
 bool ExecuteStream::TakeAll(v1::ExecuteRequest* request) {
   absl::InlinedVector<PendingAck, kMostInBatch> acks;
-  std::unique_ptr<scheduler::SubmitBatch> batch;
+  std::unique_ptr<engine::SubmitBatch> batch;
   for (int i = 0; i < request->commands_size(); ++i) {
     LentCode code;
     absl::Status has_code = code.Lend(request, i);
@@ -204,8 +204,7 @@ absl::Status ExecuteStream::CheckCommands(const v1::ExecuteRequest& request) con
 }
 
 void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
-                         absl::Duration upload_delay, scheduler::SubmitBatch* batch,
-                         PendingAck* ack) {
+                         absl::Duration upload_delay, engine::SubmitBatch* batch, PendingAck* ack) {
   ack->id = command.id();
   if (!has_code.ok() && !command.has_operation()) {
     ack->status = std::move(has_code);
@@ -234,7 +233,7 @@ void ExecuteStream::Take(const v1::Command& command, absl::Status has_code,
 }
 
 void ExecuteStream::TakeOperation(const v1::Command& command, absl::Status has_code,
-                                  absl::Duration upload_delay, scheduler::SubmitBatch* batch,
+                                  absl::Duration upload_delay, engine::SubmitBatch* batch,
                                   PendingAck* ack) {
   const ops::OperationView operation(command.operation());
   absl::StatusOr<SteadyTime> deadline = DeadlineOf(command);

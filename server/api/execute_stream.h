@@ -55,9 +55,9 @@ class ExecuteStream {
   bool TakeAll(v1::ExecuteRequest* request);
   // `has_code`: the error of a launch that refers to another launch for its code and finds none.
   void Take(const v1::Command& command, absl::Status has_code, absl::Duration upload_delay,
-            scheduler::SubmitBatch* batch, PendingAck* ack);
+            engine::SubmitBatch* batch, PendingAck* ack);
   void TakeOperation(const v1::Command& command, absl::Status has_code, absl::Duration upload_delay,
-                     scheduler::SubmitBatch* batch, PendingAck* ack);
+                     engine::SubmitBatch* batch, PendingAck* ack);
   void TakeFetch(const v1::Fetch& fetch, PendingAck* ack);
 
   // The writer's part.

@@ -2,7 +2,7 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/service/function_service.h"
+#include "server/engine/service/function_service.h"
 #include "stride/v1/function_service.grpc.pb.h"
 
 namespace stride::api {
@@ -11,14 +11,14 @@ namespace stride::api {
 class FunctionServiceAdapter final : public RawService<v1::FunctionService::Service> {
  public:
   // Both must outlive the server.
-  FunctionServiceAdapter(CallEnvironment* environment, scheduler::FunctionService* functions)
+  FunctionServiceAdapter(CallEnvironment* environment, engine::FunctionService* functions)
       : RawService(environment), functions_(functions) {
     AddMethods();
   }
 
  private:
   void AddMethods();
-  scheduler::FunctionService* const functions_;
+  engine::FunctionService* const functions_;
 };
 
 }  // namespace stride::api

@@ -25,7 +25,7 @@
 #include "server/api/log.h"
 #include "server/api/reset_budget.h"
 #include "server/api/stream_bytes.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 #ifdef STRIDE_PORTABLE
 // gRPC and OpenSSL are archives: the linker redirects their calls to these functions (--wrap).

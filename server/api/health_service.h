@@ -11,7 +11,7 @@
 
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/api/call.h"
-#include "server/scheduler/service/device_service.h"
+#include "server/engine/service/device_service.h"
 
 namespace stride::api {
 
@@ -23,7 +23,7 @@ namespace stride::api {
 class HealthService final : public grpc::Service {
  public:
   // Both must outlive the server.
-  HealthService(CallEnvironment* environment, scheduler::DeviceService* devices)
+  HealthService(CallEnvironment* environment, engine::DeviceService* devices)
       : environment_(*environment), devices_(devices) {
     AddMethods();
   }
@@ -44,7 +44,7 @@ class HealthService final : public grpc::Service {
   void Rest();
 
   CallEnvironment& environment_;
-  scheduler::DeviceService* const devices_;
+  engine::DeviceService* const devices_;
   std::atomic<bool> draining_{false};
   std::atomic<int> num_watches_{0};
   std::mutex mutex_;

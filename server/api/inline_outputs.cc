@@ -25,7 +25,7 @@ std::vector<bool> WantedInline(const ops::OperationView& operation) {
 }
 
 absl::Status CheckInlineSize(const std::vector<bool>& wanted,
-                             const scheduler::OperationHandle& handle) {
+                             const engine::OperationHandle& handle) {
   int64_t total = 0;
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) total += handle.OutputBytes(static_cast<int>(i)) + kResultOverhead;
@@ -33,7 +33,7 @@ absl::Status CheckInlineSize(const std::vector<bool>& wanted,
   return total > kMaxMessageBytes ? InlineTooLarge("outputs", total) : absl::OkStatus();
 }
 
-bool AddResults(const std::vector<bool>& wanted, scheduler::OperationHandle::Outcome outcome,
+bool AddResults(const std::vector<bool>& wanted, engine::OperationHandle::Outcome outcome,
                 Results* results) {
   bool complete = true;
   for (size_t i = 0; i < outcome.arrays.size(); ++i) {
@@ -47,7 +47,7 @@ bool AddResults(const std::vector<bool>& wanted, scheduler::OperationHandle::Out
   return complete;
 }
 
-absl::Status ReadMissing(const std::vector<bool>& wanted, scheduler::OperationHandle& handle,
+absl::Status ReadMissing(const std::vector<bool>& wanted, engine::OperationHandle& handle,
                          SteadyTime deadline, Results* results) {
   for (int i = 0; i < results->size() && i < static_cast<int>(wanted.size()); ++i) {
     v1::Result* result = results->Mutable(i);

@@ -2,8 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/api/serve.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 #include "server/ops/operation_view.h"
 
 namespace stride::api {

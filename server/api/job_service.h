@@ -4,7 +4,7 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/service/job_service.h"
+#include "server/engine/service/job_service.h"
 #include "server/session/tenant_accounts.h"
 #include "stride/v1/job_service.grpc.pb.h"
 
@@ -14,7 +14,7 @@ namespace stride::api {
 class JobServiceAdapter final : public RawService<v1::JobService::Service> {
  public:
   // All must outlive the server.
-  JobServiceAdapter(CallEnvironment* environment, scheduler::JobService* jobs,
+  JobServiceAdapter(CallEnvironment* environment, engine::JobService* jobs,
                     session::TenantAccounts* accounts)
       : RawService(environment), jobs_(jobs), accounts_(accounts) {
     AddMethods();
@@ -25,7 +25,7 @@ class JobServiceAdapter final : public RawService<v1::JobService::Service> {
   bool Ended(Call& call, const std::string& name);
   absl::Status Watch(Call& call, const v1::WatchJobRequest& request, ResponseWriter* writer);
 
-  scheduler::JobService* const jobs_;
+  engine::JobService* const jobs_;
   session::TenantAccounts* const accounts_;  // for the upload rate
 };
 

@@ -2,7 +2,7 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/service/module_service.h"
+#include "server/engine/service/module_service.h"
 #include "stride/v1/kernel_service.grpc.pb.h"
 
 namespace stride::api {
@@ -11,14 +11,14 @@ namespace stride::api {
 class KernelServiceAdapter final : public RawService<v1::KernelService::Service> {
  public:
   // Both must outlive the server.
-  KernelServiceAdapter(CallEnvironment* environment, scheduler::ModuleService* modules)
+  KernelServiceAdapter(CallEnvironment* environment, engine::ModuleService* modules)
       : RawService(environment), modules_(modules) {
     AddMethods();
   }
 
  private:
   void AddMethods();
-  scheduler::ModuleService* const modules_;
+  engine::ModuleService* const modules_;
 };
 
 }  // namespace stride::api

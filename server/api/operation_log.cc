@@ -12,7 +12,7 @@ std::shared_ptr<OperationLog::Entry> OperationLog::Enter() {
   return std::shared_ptr<Entry>(shared_from_this(), &entry);
 }
 
-void OperationLog::Accepted(scheduler::OperationHandle& handle, scheduler::SubmitBatch* batch) {
+void OperationLog::Accepted(engine::OperationHandle& handle, engine::SubmitBatch* batch) {
   handle.OnDone(
       [entry = Enter()](const absl::Status& status) { entry->log->Ended(*entry, status); }, batch);
 }

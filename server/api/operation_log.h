@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "server/base/steady_time.h"
 #include "server/base/watched_condition.h"
-#include "server/scheduler/service/operation_handle.h"
+#include "server/engine/service/operation_handle.h"
 
 namespace stride::api {
 
@@ -25,7 +25,7 @@ class OperationLog : public std::enable_shared_from_this<OperationLog> {
     return std::shared_ptr<OperationLog>(new OperationLog());
   }
 
-  void Accepted(scheduler::OperationHandle& handle, scheduler::SubmitBatch* batch = nullptr);
+  void Accepted(engine::OperationHandle& handle, engine::SubmitBatch* batch = nullptr);
   void Refused(const absl::Status& error);
   // Ends a group of operations and returns the number of its last one; 0 without operations.
   uint64_t Mark();

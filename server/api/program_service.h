@@ -2,7 +2,7 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/service/program_service.h"
+#include "server/engine/service/program_service.h"
 #include "stride/v1/program_service.grpc.pb.h"
 
 namespace stride::api {
@@ -11,14 +11,14 @@ namespace stride::api {
 class ProgramServiceAdapter final : public RawService<v1::ProgramService::Service> {
  public:
   // Both must outlive the server.
-  ProgramServiceAdapter(CallEnvironment* environment, scheduler::ProgramService* programs)
+  ProgramServiceAdapter(CallEnvironment* environment, engine::ProgramService* programs)
       : RawService(environment), programs_(programs) {
     AddMethods();
   }
 
  private:
   void AddMethods();
-  scheduler::ProgramService* const programs_;
+  engine::ProgramService* const programs_;
 };
 
 }  // namespace stride::api

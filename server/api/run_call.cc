@@ -72,7 +72,7 @@ void RunCall::Refuse(const absl::Status& status) {
 
 void RunCall::Begin(absl::Duration upload_delay) {
   absl::Status status = operation_.Submit(*call_, upload_delay);
-  const std::shared_ptr<scheduler::OperationHandle> handle = operation_.handle();
+  const std::shared_ptr<engine::OperationHandle> handle = operation_.handle();
   {
     absl::MutexLock lock(&mutex_);
     if (status.ok() && gone_) status = call_->EndOfWait();

@@ -15,7 +15,7 @@
 #include "server/api/call.h"
 #include "server/api/run_operation.h"
 #include "server/api/run_queue.h"
-#include "server/scheduler/service/operation_service.h"
+#include "server/engine/service/operation_service.h"
 #include "server/session/tenant_accounts.h"
 #include "stride/v1/compute_service.pb.h"
 
@@ -34,7 +34,7 @@ class RunCall : public std::enable_shared_from_this<RunCall> {
   // Shared by all calls; outlives them.
   struct Context {
     CallEnvironment* environment;
-    scheduler::OperationService* operations;
+    engine::OperationService* operations;
     session::TenantAccounts* accounts;  // for the upload rate
     ComputeServiceAdapter* service;
     RunQueue* queue;

@@ -33,7 +33,7 @@ absl::Status RunOperation::TakeResults(bool* complete) {
   // Errors found late, such as arguments that do not fit the compiled kernel, have a field too.
   absl::Status status = PrefixField(handle_->Wait(SteadyTime::InfiniteFuture()), "operation.");
   if (!status.ok()) return status;
-  scheduler::OperationHandle::Outcome outcome = handle_->TakeOutcome(wanted_);
+  engine::OperationHandle::Outcome outcome = handle_->TakeOutcome(wanted_);
   *response_.mutable_timeline() = std::move(outcome.timeline);
   response_.set_printed(std::move(outcome.printed.text));
   response_.set_dropped_lines(outcome.printed.dropped_lines);

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "server/api/call.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/service/operation_service.h"
+#include "server/engine/service/operation_service.h"
 #include "stride/v1/compute_service.pb.h"
 
 namespace stride::api {
@@ -16,7 +16,7 @@ namespace stride::api {
 class RunOperation {
  public:
   // All must outlive this object.
-  RunOperation(scheduler::OperationService* operations, const v1::RunRequest* request,
+  RunOperation(engine::OperationService* operations, const v1::RunRequest* request,
                v1::RunResponse* response)
       : operations_(*operations), request_(*request), response_(*response) {}
 
@@ -29,7 +29,7 @@ class RunOperation {
   // Waits for the tenant's upload rate, then submits. After an error a handle may still exist; its
   // work is then unwanted.
   absl::Status Submit(Call& call, absl::Duration upload_delay);
-  const std::shared_ptr<scheduler::OperationHandle>& handle() const { return handle_; }
+  const std::shared_ptr<engine::OperationHandle>& handle() const { return handle_; }
 
   // For a handle that is done: returns its error, or writes the results that need no wait into the
   // response.
@@ -40,10 +40,10 @@ class RunOperation {
   void Audit(Call& call) const;
 
  private:
-  scheduler::OperationService& operations_;
+  engine::OperationService& operations_;
   const v1::RunRequest& request_;
   v1::RunResponse& response_;
-  std::shared_ptr<scheduler::OperationHandle> handle_;
+  std::shared_ptr<engine::OperationHandle> handle_;
   std::vector<bool> wanted_;  // WantedInline
 };
 

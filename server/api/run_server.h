@@ -5,7 +5,7 @@
 #include "server/api/call.h"
 #include "server/api/run_call.h"
 #include "server/api/run_queue.h"
-#include "server/scheduler/service/operation_service.h"
+#include "server/engine/service/operation_service.h"
 #include "server/session/tenant_accounts.h"
 
 namespace stride::api {
@@ -20,7 +20,7 @@ class ComputeServiceAdapter;
 class RunServer {
  public:
   // All arguments must outlive the server. `max_waiting`: threads for calls that wait.
-  RunServer(CallEnvironment* environment, scheduler::OperationService* operations,
+  RunServer(CallEnvironment* environment, engine::OperationService* operations,
             session::TenantAccounts* accounts, ComputeServiceAdapter* service, int max_waiting)
       : queue_(max_waiting), context_{environment, operations, accounts, service, &queue_} {}
 

@@ -2,7 +2,7 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/service/session_service.h"
+#include "server/engine/service/session_service.h"
 #include "stride/v1/session_service.grpc.pb.h"
 
 namespace stride::api {
@@ -11,14 +11,14 @@ namespace stride::api {
 class SessionServiceAdapter final : public RawService<v1::SessionService::Service> {
  public:
   // Both must outlive the server.
-  SessionServiceAdapter(CallEnvironment* environment, scheduler::SessionService* sessions)
+  SessionServiceAdapter(CallEnvironment* environment, engine::SessionService* sessions)
       : RawService(environment), sessions_(sessions) {
     AddMethods();
   }
 
  private:
   void AddMethods();
-  scheduler::SessionService* const sessions_;
+  engine::SessionService* const sessions_;
 };
 
 }  // namespace stride::api

@@ -2,7 +2,7 @@
 
 #include "server/api/call.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/service/tenant_service.h"
+#include "server/engine/service/tenant_service.h"
 #include "stride/v1/tenant_service.grpc.pb.h"
 
 namespace stride::api {
@@ -11,14 +11,14 @@ namespace stride::api {
 class TenantServiceAdapter final : public RawService<v1::TenantService::Service> {
  public:
   // Both must outlive the server.
-  TenantServiceAdapter(CallEnvironment* environment, scheduler::TenantService* tenants)
+  TenantServiceAdapter(CallEnvironment* environment, engine::TenantService* tenants)
       : RawService(environment), tenants_(tenants) {
     AddMethods();
   }
 
  private:
   void AddMethods();
-  scheduler::TenantService* const tenants_;
+  engine::TenantService* const tenants_;
 };
 
 }  // namespace stride::api

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/base/environment.h"
 #include "server/base/json_text.h"
-#include "server/base/surroundings.h"
 
 namespace stride::audit {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/base/unique_fd.h"
 
 namespace stride::audit {

@@ -3,8 +3,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "server/base/environment.h"
 #include "server/base/steady_wait.h"
-#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 
 namespace stride {
@@ -25,7 +25,7 @@ void Executor::Stop() {
     threads.splice(threads.end(), ended_);
   }
   for (std::thread& thread : threads) thread.join();
-  if (simulated_surroundings != nullptr) simulated_surroundings->Finish(this);
+  if (simulated_environment != nullptr) simulated_environment->Finish(this);
   absl::MutexLock lock(&mutex_);
   stopped_ = true;
 }
@@ -33,8 +33,8 @@ void Executor::Stop() {
 void Executor::Run(std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
   if (stopped_) return;
-  if (simulated_surroundings != nullptr) {
-    simulated_surroundings->Run(this, std::move(work));
+  if (simulated_environment != nullptr) {
+    simulated_environment->Run(this, std::move(work));
     return;
   }
   for (std::thread& thread : ended_) thread.join();

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride {
 

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride {
 
 std::string RandomId(int length) {
-  if (simulated_surroundings != nullptr) return simulated_surroundings->RandomId(length);
+  if (simulated_environment != nullptr) return simulated_environment->RandomId(length);
   constexpr char kAlphabet[] = "0123456789abcdefghijklmnopqrstuv";  // 32: five bits a character
   std::string id(length, '0');
   for (char& c : id) {

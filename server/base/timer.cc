@@ -2,18 +2,18 @@
 
 #include <utility>
 
+#include "server/base/environment.h"
 #include "server/base/steady_wait.h"
-#include "server/base/surroundings.h"
 
 namespace stride {
 
 Timer::Timer() {
-  if (simulated_surroundings == nullptr) thread_ = std::thread([this] { Loop(); });
+  if (simulated_environment == nullptr) thread_ = std::thread([this] { Loop(); });
 }
 
 void Timer::Stop() {
-  if (simulated_surroundings != nullptr) {
-    simulated_surroundings->Forget(this);
+  if (simulated_environment != nullptr) {
+    simulated_environment->Forget(this);
     return;
   }
   {
@@ -26,8 +26,8 @@ void Timer::Stop() {
 
 void Timer::At(SteadyTime time, std::function<void()> work) {
   if (time == SteadyTime::InfiniteFuture()) return;
-  if (simulated_surroundings != nullptr) {
-    simulated_surroundings->At(this, time, std::move(work));
+  if (simulated_environment != nullptr) {
+    simulated_environment->At(this, time, std::move(work));
     return;
   }
   absl::MutexLock lock(&mutex_);

@@ -16,7 +16,7 @@ extern "C" {  // missing in this header in glibc 2.36
 #include <sys/pidfd.h>
 }
 
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::broker {
 namespace {

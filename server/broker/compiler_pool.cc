@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
-#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/broker/content_key.h"
 

@@ -32,7 +32,9 @@ std::string SerializeCode(const wire::Code& code) {
 }
 
 bool HasClientText(const wire::Code& code) {
-  const auto calls = [](const wire::Program& program) { return program.functions_size() > 0; };
+  const auto calls = [](const wire::ScalarProgram& program) {
+    return program.functions_size() > 0;
+  };
   if (code.has_source() || code.routine().has_function()) return true;
   for (const auto& program : code.routine().programs()) {
     if (calls(program.program())) return true;

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/environment.h"
 #include "server/base/executable_stamp.h"
-#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 #include "server/wire/exit_code.h"
 

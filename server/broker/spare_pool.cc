@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::broker {
 namespace {

@@ -1,6 +1,6 @@
 #include "server/broker/staging.h"
 
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::broker {
 

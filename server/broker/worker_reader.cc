@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/arena.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
 #include "server/base/spin.h"
-#include "server/base/surroundings.h"
 #include "server/broker/verdict.h"
 #include "server/broker/worker_process.h"
 #include "server/wire/status.h"

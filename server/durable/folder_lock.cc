@@ -4,8 +4,8 @@
 #include <sys/file.h>
 
 #include "absl/time/time.h"
+#include "server/base/environment.h"
 #include "server/base/steady_time.h"
-#include "server/base/surroundings.h"
 
 namespace stride::durable {
 namespace {

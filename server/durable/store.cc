@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/crash_point.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/durable/folder_lock.h"
 
 namespace stride::durable {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/base/crc32c.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/base/system_error.h"
 #include "server/durable/folder_lock.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/identity/tenants_file.h"
 
 namespace stride::identity {

@@ -35,7 +35,7 @@ struct Config {
   absl::Duration worker_idle_timeout = absl::Minutes(5);
   absl::Duration kill_grace = absl::Seconds(2);
   absl::Duration fair_quantum = absl::Milliseconds(20);
-  absl::Duration canary_interval = absl::Seconds(30);
+  absl::Duration probe_interval = absl::Seconds(30);
 
   bool require_sandbox = false;
   bool no_sandbox = false;

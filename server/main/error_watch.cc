@@ -14,8 +14,7 @@ constexpr std::string_view kPrefix = "devices/";
 
 }  // namespace
 
-std::unique_ptr<ErrorWatch> ErrorWatch::Start(metrics::Nvml* nvml,
-                                              scheduler::DeviceService* devices) {
+std::unique_ptr<ErrorWatch> ErrorWatch::Start(metrics::Nvml* nvml, engine::DeviceService* devices) {
   std::vector<std::string> uuids;
   for (const v1::Device& device : devices->List()) {
     if (device.kind() == "cuda") uuids.push_back(device.name().substr(kPrefix.size()));
@@ -29,7 +28,7 @@ std::unique_ptr<ErrorWatch> ErrorWatch::Start(metrics::Nvml* nvml,
   return std::unique_ptr<ErrorWatch>(new ErrorWatch(nvml, devices));
 }
 
-ErrorWatch::ErrorWatch(metrics::Nvml* nvml, scheduler::DeviceService* devices)
+ErrorWatch::ErrorWatch(metrics::Nvml* nvml, engine::DeviceService* devices)
     : nvml_(nvml), devices_(devices), thread_([this] { Run(); }) {}
 
 ErrorWatch::~ErrorWatch() {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <thread>
 
+#include "server/engine/service/device_service.h"
 #include "server/metrics/nvml.h"
-#include "server/scheduler/service/device_service.h"
 
 namespace stride {
 
@@ -15,16 +15,16 @@ class ErrorWatch {
  public:
   // nullptr when there is no CUDA device, or when the driver reports no errors (logged). `nvml` and
   // `engine` must outlive the object.
-  static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, scheduler::DeviceService* devices);
+  static std::unique_ptr<ErrorWatch> Start(metrics::Nvml* nvml, engine::DeviceService* devices);
   ~ErrorWatch();
   ErrorWatch(const ErrorWatch&) = delete;
 
  private:
-  ErrorWatch(metrics::Nvml* nvml, scheduler::DeviceService* devices);
+  ErrorWatch(metrics::Nvml* nvml, engine::DeviceService* devices);
   void Run();
 
   metrics::Nvml* const nvml_;
-  scheduler::DeviceService* const devices_;
+  engine::DeviceService* const devices_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "server/base/block_pool.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride {
 namespace {

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride {
 namespace {

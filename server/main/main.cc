@@ -10,10 +10,10 @@
 #include "server/api/log.h"
 #include "server/base/crash_point.h"
 #include "server/base/passed_fds.h"
-#include "server/keeper/holder.h"
-#include "server/keeper/holder_keeper.h"
-#include "server/keeper/keeper.h"
-#include "server/keeper/systemd_keeper.h"
+#include "server/fd_store/fd_store.h"
+#include "server/fd_store/supervised_fd_store.h"
+#include "server/fd_store/supervisor.h"
+#include "server/fd_store/systemd_fd_store.h"
 #include "server/main/command_line.h"
 #include "server/main/logging.h"
 #include "server/main/notifier.h"
@@ -31,8 +31,8 @@ namespace {
 
 constexpr int kUsageExitCode = 2;
 
-// `keeper` null: use systemd's FdStore, if there is one.
-int Serve(const Config& config, std::unique_ptr<keeper::Keeper> keeper,
+// `FdStore` null: use systemd's FdStore, if there is one.
+int Serve(const Config& config, std::unique_ptr<fd_store::FdStore> fd_store,
           std::vector<NamedFd> passed) {
   auto signals = Signals::Block();
   if (!signals.ok()) {
@@ -40,31 +40,31 @@ int Serve(const Config& config, std::unique_ptr<keeper::Keeper> keeper,
     return 1;
   }
   size_t max_descriptors = RaiseProcessLimits();
-  if (keeper == nullptr) keeper = keeper::MakeSystemdKeeper(&passed);
-  if (keeper == nullptr) keeper = keeper::MakeNullKeeper();
+  if (fd_store == nullptr) fd_store = fd_store::MakeSystemdFdStore(&passed);
+  if (fd_store == nullptr) fd_store = fd_store::MakeNullFdStore();
   Notifier notifier = Notifier::FromEnvironment();
-  auto server = Server::Start(config, max_descriptors, keeper.get(), std::move(passed));
+  auto server = Server::Start(config, max_descriptors, fd_store.get(), std::move(passed));
   if (!server.ok()) {
     api::LogError(std::string(server.status().message()));
     return 1;
   }
-  return Supervise(config, notifier, *signals, keeper.get(), *std::move(server));
+  return Supervise(config, notifier, *signals, fd_store.get(), *std::move(server));
 }
 
 // This process only holds descriptors; the daemon is its child.
-int ServeUnderHolder(const Config& config, std::vector<NamedFd> passed) {
-  keeper::HolderOptions options;
+int ServeUnderSupervisor(const Config& config, std::vector<NamedFd> passed) {
+  fd_store::SupervisorOptions options;
   options.log = [](const std::string& text) { api::LogWarning(text); };
   options.patience =
       config.hang_timeout > absl::ZeroDuration() ? config.hang_timeout : absl::InfiniteDuration();
   options.daemon = [&, patience = options.patience](UniqueFd socket) {
-    return Serve(config, keeper::MakeHolderKeeper(std::move(socket), patience), {});
+    return Serve(config, fd_store::MakeSupervisedFdStore(std::move(socket), patience), {});
   };
   for (NamedFd& entry : passed) {
-    entry.name = absl::StrCat(keeper::kPassedPrefix, options.passed.size());
+    entry.name = absl::StrCat(fd_store::kPassedPrefix, options.passed.size());
     options.passed.push_back(std::move(entry));
   }
-  return keeper::RunHolder(std::move(options));
+  return fd_store::RunSupervisor(std::move(options));
 }
 
 int Main(const std::vector<std::string>& arguments) {
@@ -85,7 +85,8 @@ int Main(const std::vector<std::string>& arguments) {
   }
   SetUpLogging(invocation->config);
   std::vector<NamedFd> passed = TakePassedFds();
-  if (invocation->config.supervise) return ServeUnderHolder(invocation->config, std::move(passed));
+  if (invocation->config.supervise)
+    return ServeUnderSupervisor(invocation->config, std::move(passed));
   ArmCrashPointsFromEnvironment();
   return Serve(invocation->config, nullptr, std::move(passed));
 }

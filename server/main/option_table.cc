@@ -189,7 +189,7 @@ std::vector<Option> MakeOptions() {
       {"canary-interval", "TIME",
        "Time without completed work after which the daemon probes a device with a small job. A "
        "device that fails the probe gets no work until it passes one. 0: no probes. Default 30s.",
-       Time(&Config::canary_interval)},
+       Time(&Config::probe_interval)},
       {"require-sandbox", "",
        "Refuse to start unless workers and compilers get every layer of their sandbox: "
        "namespaces, Landlock, a system call filter, limits. Without it, a layer that the kernel "

@@ -13,15 +13,15 @@
 #include "absl/strings/str_cat.h"
 #include "server/api/log.h"
 #include "server/base/descriptors.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
 #include "server/base/folder.h"
 #include "server/base/machine_limits.h"
-#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
+#include "server/engine/service/device_service.h"
 #include "server/main/logging.h"
 #include "server/main/sockets.h"
 #include "server/main/worker_folder.h"
-#include "server/scheduler/service/device_service.h"
 #include "server/session/tenant_accounts.h"
 #include "server/store/spill_file.h"
 
@@ -101,8 +101,8 @@ absl::StatusOr<broker::BrokerOptions> BrokerOptionsOf(const Config& config) {
   return options;
 }
 
-scheduler::EngineOptions EngineOptionsOf(const Config& config) {
-  scheduler::EngineOptions options;
+engine::EngineOptions EngineOptionsOf(const Config& config) {
+  engine::EngineOptions options;
   options.max_array_bytes = config.max_array_bytes;
   options.device_memory_share = config.device_memory_share;
   options.max_device_memory_bytes = config.device_memory_bytes;
@@ -119,8 +119,7 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
   options.kill_grace = config.kill_grace;
   options.log = [](const std::string& text) { api::LogInfo(text); };
   options.fair_quantum = config.fair_quantum;
-  if (config.canary_interval > absl::ZeroDuration())
-    options.health.interval = config.canary_interval;
+  if (config.probe_interval > absl::ZeroDuration()) options.health.interval = config.probe_interval;
   options.health_changed = [](const std::string& device, bool serves, const std::string& reason) {
     if (serves) {
       api::LogInfo(absl::StrCat("device serves again: ", device));
@@ -128,7 +127,7 @@ scheduler::EngineOptions EngineOptionsOf(const Config& config) {
       api::LogWarning(absl::StrCat("device does not serve: ", device, ": ", EscapeJson(reason)));
     }
   };
-  options.worker_lost = [](const scheduler::WorkerLoss& loss) {
+  options.worker_lost = [](const engine::WorkerLoss& loss) {
     // A client chose the operation's text: escape it so that it cannot break the line.
     std::string operation = loss.operation.empty() ? "none" : EscapeJson(loss.operation);
     api::LogWarning(absl::StrCat(
@@ -151,7 +150,7 @@ int WorkersFor(size_t max_descriptors) {
       std::max<size_t>(4, max_descriptors / kShareOfWorkers / kDescriptorsOfWorker));
 }
 
-void SetMachineLimits(size_t max_descriptors, scheduler::EngineOptions* options) {
+void SetMachineLimits(size_t max_descriptors, engine::EngineOptions* options) {
   options->max_workers = WorkersFor(max_descriptors);
   options->host_memory_bytes = AvailableMemoryBytes();
   options->max_processes = MostProcesses();
@@ -163,7 +162,7 @@ void SetMachineLimits(size_t max_descriptors, scheduler::EngineOptions* options)
   };
 }
 
-std::string DescribeLimits(const api::FrontOptions& front, scheduler::DeviceService& devices) {
+std::string DescribeLimits(const api::FrontOptions& front, engine::DeviceService& devices) {
   std::string text = absl::StrCat("limits: ", front.max_descriptors, " file descriptors (",
                                   OpenDescriptors(), " open), ", front.listener.max_connections,
                                   " connections, ", devices.MostWorkers(), " workers at once");
@@ -196,7 +195,7 @@ std::unique_ptr<UsageWriter> StartUsageWriter(const Config& config,
 }
 
 // A quarter of the memory that arrays on CPU devices may not use.
-int64_t DefaultSpillMemory(const scheduler::EngineOptions& options,
+int64_t DefaultSpillMemory(const engine::EngineOptions& options,
                            const std::vector<wire::DeviceDescription>& devices) {
   double left = static_cast<double>(AvailableMemoryBytes());
   for (const wire::DeviceDescription& device : devices) {
@@ -210,7 +209,7 @@ int64_t DefaultSpillMemory(const scheduler::EngineOptions& options,
 
 // Sets where idle arrays are evicted to when a device is full.
 absl::Status SetSpill(const Config& config, const std::vector<wire::DeviceDescription>& devices,
-                      scheduler::EngineOptions* options) {
+                      engine::EngineOptions* options) {
   options->spill_memory_bytes = config.spill_memory_bytes >= 0
                                     ? config.spill_memory_bytes
                                     : DefaultSpillMemory(*options, devices);
@@ -233,7 +232,7 @@ absl::Status SetSpill(const Config& config, const std::vector<wire::DeviceDescri
   return absl::OkStatus();
 }
 
-audit::Record RecordOf(const scheduler::JobEnd& end) {
+audit::Record RecordOf(const engine::JobEnd& end) {
   audit::Record record;
   record.tenant = end.tenant.value;
   record.event = "job";
@@ -265,10 +264,10 @@ api::FrontOptions FrontOptionsOf(const Config& config, size_t max_descriptors) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Config& config, size_t max_descriptors,
-                                                      keeper::Keeper* keeper,
+                                                      fd_store::FdStore* fd_store,
                                                       std::vector<NamedFd> passed) {
   std::unique_ptr<Server> server(new Server());
-  server->keeper_ = keeper;
+  server->fd_store_ = fd_store;
   absl::Status status = server->Build(config, max_descriptors, std::move(passed));
   if (!status.ok()) return status;
   return server;
@@ -302,10 +301,10 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
                            std::vector<NamedFd> passed) {
   if (absl::Status status = OpenBooks(config); !status.ok()) return status;
   if (absl::Status status = CheckFolders(config); !status.ok()) return status;
-  std::vector<NamedFd> kept = keeper_->TakeAll();
+  std::vector<NamedFd> kept = fd_store_->TakeAll();
   // Open sockets first: an address in use fails before any worker starts. Clients wait in the
   // backlog until the daemon serves.
-  auto sockets = OpenSockets(config, keeper_, std::move(passed), &kept);
+  auto sockets = OpenSockets(config, fd_store_, std::move(passed), &kept);
   if (!sockets.ok()) return sockets.status();
   kept_sockets_ = std::move(sockets->kept_names);
   auto broker_options = BrokerOptionsOf(config);
@@ -324,7 +323,7 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (!broker.ok()) return broker.status();
   broker_ = *std::move(broker);
   for (const std::string& note : broker_->notes()) api::LogInfo(note);
-  scheduler::EngineOptions engine_options = EngineOptionsOf(config);
+  engine::EngineOptions engine_options = EngineOptionsOf(config);
   SetMachineLimits(max_descriptors, &engine_options);
   if (nvml_ != nullptr) {
     engine_options.device_memory_used = [nvml = nvml_.get()](const std::string& id) {
@@ -334,13 +333,13 @@ absl::Status Server::Build(const Config& config, size_t max_descriptors,
   if (absl::Status status = SetSpill(config, broker_->devices(), &engine_options); !status.ok())
     return status;
   if (audit_ != nullptr) {
-    engine_options.job_ended = [audit = audit_.get()](const scheduler::JobEnd& end) {
+    engine_options.job_ended = [audit = audit_.get()](const engine::JobEnd& end) {
       audit->Write(RecordOf(end));
     };
   }
   durable_ = OpenDurable(config);
-  engine_ = scheduler::Engine::Create(std::move(engine_options), broker_.get(), keeper_,
-                                      std::move(kept), durable_.get());
+  engine_ = engine::Engine::Create(std::move(engine_options), broker_.get(), fd_store_,
+                                   std::move(kept), durable_.get());
   usage_ = StartUsageWriter(config, &engine_->accounts());
   if (identity_ != nullptr) {
     identity_->Follow([this](const identity::TenantTable& table) {
@@ -376,7 +375,7 @@ bool Server::Responds(absl::Duration patience) { return engine_->Responds(patien
 void Server::Drain(SteadyTime deadline) {
   front_->BeginDrain();
   // The front closes the sockets and removes their files.
-  for (const std::string& name : kept_sockets_) keeper_->Remove(name);
+  for (const std::string& name : kept_sockets_) fd_store_->Remove(name);
   if (!engine_->Drain(deadline))
     api::LogWarning("the drain timeout passed; work that was accepted is given up");
   front_->Stop(Now() + kAnswerTime);

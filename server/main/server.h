@@ -14,14 +14,14 @@
 #include "server/base/unique_fd.h"
 #include "server/broker/broker.h"
 #include "server/durable/store.h"
+#include "server/engine/engine.h"
+#include "server/fd_store/fd_store.h"
 #include "server/identity/identity.h"
-#include "server/keeper/keeper.h"
 #include "server/main/config.h"
 #include "server/main/error_watch.h"
 #include "server/main/usage_writer.h"
 #include "server/metrics/nvml.h"
 #include "server/metrics/sampler.h"
-#include "server/scheduler/engine.h"
 
 namespace stride {
 
@@ -30,9 +30,9 @@ class Server {
  public:
   // Binds the sockets, finds the devices and serves. `max_descriptors` is the process's limit;
   // connections may use half of it. `passed` are listening descriptors from a service manager.
-  // `keeper` must outlive the server.
+  // `FdStore` must outlive the server.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Config& config, size_t max_descriptors,
-                                                       keeper::Keeper* keeper,
+                                                       fd_store::FdStore* fd_store,
                                                        std::vector<NamedFd> passed);
   // Stops at once.
   ~Server();
@@ -59,7 +59,7 @@ class Server {
   absl::Status OpenBooks(const Config& config);
   absl::Status Build(const Config& config, size_t max_descriptors, std::vector<NamedFd> passed);
 
-  keeper::Keeper* keeper_ = nullptr;
+  fd_store::FdStore* fd_store_ = nullptr;
   std::vector<std::string> kept_sockets_;  // their names at the FdStore
   // In the order of construction; each needs those above it.
   std::vector<api::Address> addresses_;
@@ -67,7 +67,7 @@ class Server {
   std::unique_ptr<metrics::Nvml> nvml_;
   std::unique_ptr<broker::Broker> broker_;
   std::unique_ptr<durable::DurableStore> durable_;  // null: nothing is saved on disk
-  std::unique_ptr<scheduler::Engine> engine_;
+  std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<UsageWriter> usage_;  // null: not saved
   std::unique_ptr<identity::Identity> identity_;
   std::unique_ptr<ErrorWatch> errors_;

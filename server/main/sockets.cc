@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/keeper/holder.h"
+#include "server/fd_store/supervisor.h"
 
 namespace stride {
 namespace {
@@ -49,13 +49,13 @@ bool StillThere(const api::ListeningSocket& socket) {
 
 }  // namespace
 
-absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, keeper::Keeper* keeper,
+absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, fd_store::FdStore* fd_store,
                                           std::vector<NamedFd> passed, std::vector<NamedFd>* kept) {
   // Encrypted, and all callers must authenticate.
   const bool guarded = !config.tls_cert.empty() && !config.tenants_file.empty();
   api::Reach reach = config.insecure || guarded ? api::Reach::kAnywhere : api::Reach::kLocalOnly;
   OpenedSockets opened;
-  for (NamedFd& entry : TakeWithPrefix(keeper::kPassedPrefix, kept))
+  for (NamedFd& entry : TakeWithPrefix(fd_store::kPassedPrefix, kept))
     passed.push_back(std::move(entry));
   for (NamedFd& entry : passed) {
     auto socket = api::AdoptSocket(std::move(entry.fd), reach);
@@ -81,12 +81,12 @@ absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, keeper::Keeper* 
       socket = api::Listen(*address, reach);
       if (!socket.ok()) return socket.status();
       // Without the FdStore, clients that connect during a restart are refused and try again.
-      keeper->Store(name, socket->fd.get()).IgnoreError();
+      fd_store->Store(name, socket->fd.get()).IgnoreError();
     }
     opened.kept_names.push_back(std::move(name));
     opened.sockets.push_back(*std::move(socket));
   }
-  for (const NamedFd& entry : earlier) keeper->Remove(entry.name);
+  for (const NamedFd& entry : earlier) fd_store->Remove(entry.name);
   return opened;
 }
 

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/api/listening_socket.h"
-#include "server/keeper/keeper.h"
+#include "server/fd_store/fd_store.h"
 #include "server/main/config.h"
 
 namespace stride {
@@ -19,7 +19,7 @@ struct OpenedSockets {
 // defaults. Sockets that an earlier daemon stored in the FdStore are reused, so that clients that
 // connect during a restart just wait; new ones are stored there. Takes its entries out of `kept`,
 // and closes those that the configuration no longer names.
-absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, keeper::Keeper* keeper,
+absl::StatusOr<OpenedSockets> OpenSockets(const Config& config, fd_store::FdStore* fd_store,
                                           std::vector<NamedFd> passed, std::vector<NamedFd>* kept);
 
 }  // namespace stride

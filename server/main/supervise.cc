@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/api/log.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/main/idle_memory.h"
 #include "server/main/parent_watch.h"
 #include "server/main/probe.h"
@@ -34,10 +34,11 @@ constexpr absl::Duration kDrainSigns = absl::Seconds(1);
 class Heartbeat {
  public:
   // Where one address requires client certificates, the call uses one that does not.
-  Heartbeat(const Config& config, const Notifier& notifier, keeper::Keeper* keeper, Server* server)
+  Heartbeat(const Config& config, const Notifier& notifier, fd_store::FdStore* fd_store,
+            Server* server)
       : notifier_(notifier),
-        keeper_(keeper),
-        patience_(std::min(notifier.watchdog(), keeper->patience())),
+        fd_store_(fd_store),
+        patience_(std::min(notifier.watchdog(), fd_store->patience())),
         server_(server),
         probe_(config.tls_cert.empty() ? Probe(server->addresses().front())
                                        : Probe([server] { return server->Connect(); })) {
@@ -78,12 +79,12 @@ class Heartbeat {
     if (!server_->Responds(patience_))
       return "the daemon's engine does not answer; the watchdog is not fed";
     notifier_.Notify("WATCHDOG=1");
-    keeper_->Alive();
+    fd_store_->Alive();
     return nullptr;
   }
 
   const Notifier& notifier_;
-  keeper::Keeper* const keeper_;
+  fd_store::FdStore* const fd_store_;
   const absl::Duration patience_;
   Server* const server_;
   Probe probe_;
@@ -118,13 +119,13 @@ struct Ending {
 // time limit even if it hangs, and so does the rest of the shutdown: once all is recorded, the
 // kernel ends workers that a driver blocks for long.
 void WaitForDrain(const Config& config, const Ending& ending, std::future<void>& draining,
-                  Signals& signals, keeper::Keeper* keeper) {
+                  Signals& signals, fd_store::FdStore* fd_store) {
   SteadyTime give_up = Now() + config.drain_timeout + kStopTime, sign = Now();
   bool drained = false;
   while (draining.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
     // The drain ends in bounded time by itself.
     if (Now() >= sign) {
-      keeper->Alive();
+      fd_store->Alive();
       sign = Now() + kDrainSigns;
     }
     int signal = signals.Next();
@@ -157,7 +158,7 @@ std::string ReadyLine(const Server& server) {
 }  // namespace
 
 int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
-              keeper::Keeper* keeper, std::unique_ptr<Server> server) {
+              fd_store::FdStore* fd_store, std::unique_ptr<Server> server) {
   UniqueFd parent;
   if (config.parent_pid != 0) {
     auto watched = WatchProcess(config.parent_pid);
@@ -168,9 +169,9 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
     parent = *std::move(watched);
   }
   api::LogInfo(ReadyLine(*server));
-  keeper->Ready();
+  fd_store->Ready();
   notifier.Notify("READY=1\nSTATUS=serving");
-  Heartbeat heartbeat(config, notifier, keeper, server.get());
+  Heartbeat heartbeat(config, notifier, fd_store, server.get());
   std::string reason = WaitForEnd(parent, signals, *server);
   api::LogInfo(absl::StrCat("draining: ", reason));
   notifier.Notify("STOPPING=1\nSTATUS=draining");
@@ -184,7 +185,7 @@ int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
     heartbeat.Stop();
     server.reset();
   });
-  WaitForDrain(config, ending, draining, signals, keeper);
+  WaitForDrain(config, ending, draining, signals, fd_store);
   api::LogInfo("stopped");
   return 0;
 }

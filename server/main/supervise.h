@@ -1,6 +1,6 @@
 #pragma once
 
-#include "server/keeper/keeper.h"
+#include "server/fd_store/fd_store.h"
 #include "server/main/config.h"
 #include "server/main/notifier.h"
 #include "server/main/server.h"
@@ -13,6 +13,6 @@ namespace stride {
 // socket and an answer of the engine. Returns the exit code; a second signal ends the process at
 // once.
 int Supervise(const Config& config, const Notifier& notifier, Signals& signals,
-              keeper::Keeper* keeper, std::unique_ptr<Server> server);
+              fd_store::FdStore* fd_store, std::unique_ptr<Server> server);
 
 }  // namespace stride

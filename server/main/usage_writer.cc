@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/recovery/usage.pb.h"
 #include "server/session/array_description.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::metrics {
 namespace {

@@ -20,7 +20,8 @@ struct BinaryFunction {
   DType dtype = DType::kBool;        // type of inputs and result
   DType accumulator = DType::kBool;  // type of the computation
   bool associative = false;          // operands may be combined in any order and grouping
-  wire::Program combine;  // combines two values of the accumulator's type; no launch constants
+  wire::ScalarProgram
+      combine;  // combines two values of the accumulator's type; no launch constants
   std::optional<wire::ScalarValue> identity;  // in the accumulator's type
   // Exactly one is set; valid as long as the table that contains it.
   const OpRow* row = nullptr;

@@ -79,7 +79,7 @@ std::vector<BlockLoop> MakeLoops() {
   return loops;
 }
 
-bool RunsByBlocks(const wire::Program& program, const Instruction& instruction) {
+bool RunsByBlocks(const wire::ScalarProgram& program, const Instruction& instruction) {
   switch (instruction.kind()) {
     case Instruction::KIND_INPUT:
     case Instruction::KIND_SCALAR:
@@ -117,7 +117,7 @@ std::string NameOf(const BlockLoop& loop) {
   return MakeName(kCast, {loop.arguments[0], loop.result});
 }
 
-std::string BlockLoopName(const wire::Program& program, const Instruction& instruction) {
+std::string BlockLoopName(const wire::ScalarProgram& program, const Instruction& instruction) {
   std::vector<DType> types;
   for (uint32_t argument : instruction.arguments()) {
     if (argument >= static_cast<uint32_t>(program.instructions_size())) return "";
@@ -128,14 +128,14 @@ std::string BlockLoopName(const wire::Program& program, const Instruction& instr
   return MakeName(kCast, types);
 }
 
-bool RunsByBlocks(const wire::Program& program) {
+bool RunsByBlocks(const wire::ScalarProgram& program) {
   for (const Instruction& instruction : program.instructions()) {
     if (!RunsByBlocks(program, instruction)) return false;
   }
   return true;
 }
 
-int64_t BlockLaunchBytes(const wire::Program& program, int64_t num_operands, int64_t rank) {
+int64_t BlockLaunchBytes(const wire::ScalarProgram& program, int64_t num_operands, int64_t rank) {
   constexpr int64_t kHead = 48, kAlignment = 16, kOperand = 16, kWord = 8, kStep = 16;
   // Each instruction is a step or a constant; a result is a store, after a normalization for bool.
   const int64_t steps = program.instructions_size() + 2 * program.results_size();

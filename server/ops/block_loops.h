@@ -26,20 +26,20 @@ const std::vector<BlockLoop>& BlockLoops();
 std::string NameOf(const BlockLoop& loop);
 
 // Returns the loop name of an OP or CAST instruction, whether or not the loop exists.
-std::string BlockLoopName(const wire::Program& program, const wire::Instruction& instruction);
+std::string BlockLoopName(const wire::ScalarProgram& program, const wire::Instruction& instruction);
 
 // Returns the loop's index in BlockLoops() by name, or -1.
 int FindBlockLoop(const std::string& name);
 
 // Returns whether each instruction is an input, a constant, the index or one of the loops, and none
 // is a client's function.
-bool RunsByBlocks(const wire::Program& program);
+bool RunsByBlocks(const wire::ScalarProgram& program);
 
 // Entry point of a GPU's module of these loops; it runs a whole program.
 inline constexpr char kBlocksEntry[] = "stride_blocks";
 
 // Returns an upper bound of the parameter bytes of a GPU launch by blocks
 // (worker/codegen/block_launch.h), for a program over this many operands and axes.
-int64_t BlockLaunchBytes(const wire::Program& program, int64_t num_operands, int64_t rank);
+int64_t BlockLaunchBytes(const wire::ScalarProgram& program, int64_t num_operands, int64_t rank);
 
 }  // namespace stride::ops

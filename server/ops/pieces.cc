@@ -35,7 +35,7 @@ int64_t ItemOf(const wire::Operand& operand) {
   return ItemSize(static_cast<DType>(operand.dtype()));
 }
 
-bool HasIndex(const wire::Program& program) {
+bool HasIndex(const wire::ScalarProgram& program) {
   return std::any_of(program.instructions().begin(), program.instructions().end(),
                      [](const auto& i) { return i.kind() == wire::Instruction::KIND_INDEX; });
 }
@@ -52,14 +52,14 @@ int32_t PartialType(const wire::ReduceCode& code) {
   return HasRecords(code) ? static_cast<int32_t>(DType::kComplex128) : code.accumulator_dtype();
 }
 
-wire::Program Identity(DType dtype) {
+wire::ScalarProgram Identity(DType dtype) {
   ProgramBuilder builder;
   return builder.Finish({builder.Input(0, dtype)});
 }
 
 // Adds the launch constant `scalar` to each index of the program.
-wire::Program WithIndexFrom(const wire::Program& program, uint32_t scalar) {
-  wire::Program moved;
+wire::ScalarProgram WithIndexFrom(const wire::ScalarProgram& program, uint32_t scalar) {
+  wire::ScalarProgram moved;
   std::vector<uint32_t> now;  // new instruction ids by old id
   for (const wire::Instruction& old : program.instructions()) {
     wire::Instruction* copy = moved.add_instructions();
@@ -103,11 +103,11 @@ wire::Operand OperandAt(size_t slot, int64_t offset, int dtype, const std::vecto
 
 }  // namespace
 
-int64_t Region::num_runs() const { return Product(extents); }
+int64_t IndexBox::num_runs() const { return Product(extents); }
 
 // One operand's part of a piece.
 struct Pieces::Part {
-  Region region;
+  IndexBox region;
   int64_t offset = 0;            // first element, in the piece's buffer
   std::vector<int64_t> strides;  // in the piece's buffer
   bool has_gaps = false;
@@ -259,7 +259,7 @@ bool Pieces::Fits(Extents chunk, int64_t max_bytes) const {
 bool Pieces::HasLongRuns(Extents chunk, int64_t least) const {
   std::vector<int64_t> begin(chunk.size(), 0);
   auto good = [&](const Operand& operand) {
-    Region region = PartOf(operand, begin, chunk).region;
+    IndexBox region = PartOf(operand, begin, chunk).region;
     return region.run_bytes >= least || region.num_runs() <= kFewRuns;
   };
   return good(output_) && std::all_of(inputs_.begin(), inputs_.end(), good);

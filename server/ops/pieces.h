@@ -13,14 +13,14 @@
 namespace stride::ops {
 
 // A strided part of a buffer, as runs of contiguous bytes.
-struct Region {
+struct IndexBox {
   int64_t offset = 0;  // bytes from the start of the buffer to the first run
   int64_t run_bytes = 0;
   std::vector<int64_t> extents, strides;  // runs, outermost first; strides in bytes, > 0
 
   int64_t num_runs() const;
   int64_t num_bytes() const { return num_runs() * run_bytes; }
-  bool operator==(const Region&) const = default;
+  bool operator==(const IndexBox&) const = default;
 };
 
 // Plans the part of a creation that computes the elements [first, first + count) in C order, into
@@ -38,7 +38,7 @@ struct Piece {
   };
   struct Source {
     int input = 0;  // input of the operation
-    Region region;
+    IndexBox region;
   };
   Role role = Role::kResult;
   // Slots are as in any plan: input i is sources[i], then the output. For kCombine, input 0 holds
@@ -46,7 +46,7 @@ struct Piece {
   Plan plan;
   std::vector<Source> sources;
   int64_t output_bytes = 0;  // size of the piece's output buffer
-  Region output;             // in the operation's output; unused for kPartial
+  IndexBox output;           // in the operation's output; unused for kPartial
   // The output's region has gaps between elements: the buffer must start with the region's current
   // bytes.
   bool keeps_rest = false;

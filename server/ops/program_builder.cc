@@ -110,8 +110,8 @@ std::vector<Value> ProgramBuilder::CallSeveral(const wire::DeviceFunction& funct
   return values;
 }
 
-wire::Program ProgramBuilder::Finish(absl::Span<const Value> results) const {
-  wire::Program program = program_;
+wire::ScalarProgram ProgramBuilder::Finish(absl::Span<const Value> results) const {
+  wire::ScalarProgram program = program_;
   for (Value result : results) program.add_results(result.id);
   return program;
 }

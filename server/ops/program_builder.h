@@ -24,8 +24,8 @@ struct Value {
 // An argument of an operation: a value, or an untyped weak scalar.
 using Argument = std::variant<Value, WeakScalar>;
 
-// Builds a wire::Program instruction by instruction. Equal instructions are added once, so common
-// subexpressions are computed once.
+// Builds a wire::ScalarProgram instruction by instruction. Equal instructions are added once, so
+// common subexpressions are computed once.
 class ProgramBuilder {
  public:
   // Returns the element of the array in `slot`, its index among the operation's inputs. Slots get
@@ -49,7 +49,7 @@ class ProgramBuilder {
   // Makes later constants part of the code, for programs without a launch of their own.
   void MakeConstantsLiteral() { literal_constants_ = true; }
 
-  wire::Program Finish(absl::Span<const Value> results) const;
+  wire::ScalarProgram Finish(absl::Span<const Value> results) const;
 
   const std::vector<uint32_t>& slots() const { return slots_; }  // slot of operand i
   const std::vector<DType>& input_dtypes() const { return input_dtypes_; }
@@ -65,7 +65,7 @@ class ProgramBuilder {
   Value Add(wire::Instruction instruction, DType dtype);
   wire::Instruction CallOf(const wire::DeviceFunction& function, absl::Span<const Value> arguments);
 
-  wire::Program program_;
+  wire::ScalarProgram program_;
   std::map<std::string, uint32_t> known_;  // serialized instruction -> value
   std::map<std::string, uint32_t> scalar_index_;
   std::vector<uint32_t> slots_;

@@ -17,8 +17,8 @@ int32_t AccumulatedType(Code::Combine combine, int32_t accumulator) {
   return static_cast<int32_t>(FinishedType(combine, static_cast<DType>(accumulator)));
 }
 
-wire::Program InputAlone(int32_t dtype) {
-  wire::Program program;
+wire::ScalarProgram InputAlone(int32_t dtype) {
+  wire::ScalarProgram program;
   wire::Instruction* input = program.add_instructions();
   input->set_kind(wire::Instruction::KIND_INPUT);
   input->set_dtype(dtype);
@@ -26,7 +26,7 @@ wire::Program InputAlone(int32_t dtype) {
   return program;
 }
 
-bool ReadsIndex(const wire::Program& program) {
+bool ReadsIndex(const wire::ScalarProgram& program) {
   return std::any_of(program.instructions().begin(), program.instructions().end(),
                      [](const wire::Instruction& instruction) {
                        return instruction.kind() == wire::Instruction::KIND_INDEX;
@@ -34,7 +34,7 @@ bool ReadsIndex(const wire::Program& program) {
 }
 
 // Returns whether the program reads only this input.
-bool FinishReads(const wire::Program& finish, uint32_t index) {
+bool FinishReads(const wire::ScalarProgram& finish, uint32_t index) {
   return std::all_of(finish.instructions().begin(), finish.instructions().end(),
                      [&](const wire::Instruction& instruction) {
                        return instruction.kind() != wire::Instruction::KIND_INPUT ||

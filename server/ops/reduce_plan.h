@@ -16,7 +16,7 @@ struct ReduceSpec {
   std::vector<bool> is_reduced;   // by axis
   bool keep_dims = false;
   wire::ReduceCode::Combine combine = wire::ReduceCode::COMBINE_UNSPECIFIED;
-  std::optional<wire::Program> combine_program;  // COMBINE_PROGRAM, with the next
+  std::optional<wire::ScalarProgram> combine_program;  // COMBINE_PROGRAM, with the next
   std::optional<wire::ScalarValue> identity;
   DType accumulator = DType::kBool;
   ProgramBuilder map, finish;

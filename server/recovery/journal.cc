@@ -20,7 +20,7 @@ constexpr uint64_t kCompactFrom = JournalFile::kSmallestFile / 4 * 3;
 }  // namespace
 
 absl::Status Journal::StoreFile(int index, const JournalFile& file) {
-  return keeper_->Store(FileName(name_, index), file.fd());
+  return fd_store_->Store(FileName(name_, index), file.fd());
 }
 
 std::string Journal::FileName(const std::string& journal, int file) {
@@ -28,12 +28,12 @@ std::string Journal::FileName(const std::string& journal, int file) {
 }
 
 void Journal::LetGo() {
-  for (int i = 0; i < 2; ++i) keeper_->Remove(FileName(name_, i));
+  for (int i = 0; i < 2; ++i) fd_store_->Remove(FileName(name_, i));
 }
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(keeper::Keeper* keeper,
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(fd_store::FdStore* fd_store,
                                                          const std::string& name) {
-  std::unique_ptr<Journal> journal(new Journal(keeper, name));
+  std::unique_ptr<Journal> journal(new Journal(fd_store, name));
   auto first = JournalFile::Create();
   if (!first.ok()) return first.status();
   auto second = JournalFile::Create();
@@ -48,10 +48,10 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Create(keeper::Keeper* keeper,
   return journal;
 }
 
-absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(keeper::Keeper* keeper,
+absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(fd_store::FdStore* fd_store,
                                                        const std::string& name, UniqueFd first,
                                                        UniqueFd second) {
-  std::unique_ptr<Journal> journal(new Journal(keeper, name));
+  std::unique_ptr<Journal> journal(new Journal(fd_store, name));
   JournalFile files[2];
   UniqueFd* descriptors[2] = {&first, &second};
   for (int i = 0; i < 2; ++i) {

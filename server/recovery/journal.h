@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/base/unique_fd.h"
-#include "server/keeper/keeper.h"
+#include "server/fd_store/fd_store.h"
 #include "server/recovery/journal_file.h"
 #include "server/recovery/record_index.h"
 
@@ -28,13 +28,13 @@ class Journal {
   // Name at the FdStore of the first (0) or second (1) file.
   static std::string FileName(const std::string& journal, int file);
 
-  // Creates an empty journal and stores it with `keeper`, which must outlive it.
-  static absl::StatusOr<std::unique_ptr<Journal>> Create(keeper::Keeper* keeper,
+  // Creates an empty journal and stores it with `FdStore`, which must outlive it.
+  static absl::StatusOr<std::unique_ptr<Journal>> Create(fd_store::FdStore* fd_store,
                                                          const std::string& name);
   // Opens the journal that an earlier process left in these files, for reading and further writes.
   // DATA_LOSS when a file is missing (an invalid descriptor) or a checksum is wrong; no record is
   // used then.
-  static absl::StatusOr<std::unique_ptr<Journal>> Open(keeper::Keeper* keeper,
+  static absl::StatusOr<std::unique_ptr<Journal>> Open(fd_store::FdStore* fd_store,
                                                        const std::string& name, UniqueFd first,
                                                        UniqueFd second);
 
@@ -68,14 +68,15 @@ class Journal {
   void LetGo();
 
  private:
-  Journal(keeper::Keeper* keeper, std::string name) : keeper_(keeper), name_(std::move(name)) {}
+  Journal(fd_store::FdStore* fd_store, std::string name)
+      : fd_store_(fd_store), name_(std::move(name)) {}
   absl::Status ReadBack();
   char* Append(uint64_t key, uint32_t size, bool erased);
   void Forget(uint64_t key);
   void Compact();
   absl::Status StoreFile(int index, const JournalFile& file);
 
-  keeper::Keeper* const keeper_;
+  fd_store::FdStore* const fd_store_;
   const std::string name_;
   JournalFile file_, other_;
   RecordIndex index_;

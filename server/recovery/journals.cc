@@ -11,19 +11,20 @@ namespace {
 
 constexpr char kCommonName[] = "journal";
 
-std::string NameOf(int stripe) { return absl::StrCat(kCommonName, "-s", stripe); }
+std::string NameOf(int partition) { return absl::StrCat(kCommonName, "-s", partition); }
 
 // A record of the common journal, set by Complete. Its id is the number of the others.
-constexpr uint64_t kStripesKey = Key(Kind::kStripes, kNumStripes);
+constexpr uint64_t kStripesKey = Key(Kind::kStripes, kNumTenantPartitions);
 
-absl::StatusOr<std::unique_ptr<Journal>> OpenNamed(keeper::Keeper* keeper, const std::string& name,
+absl::StatusOr<std::unique_ptr<Journal>> OpenNamed(fd_store::FdStore* fd_store,
+                                                   const std::string& name,
                                                    std::map<std::string, UniqueFd>* kept) {
   UniqueFd files[2];
   for (int i = 0; i < 2; ++i) {
     auto found = kept->find(Journal::FileName(name, i));
     if (found != kept->end()) files[i] = std::move(found->second);
   }
-  return Journal::Open(keeper, name, std::move(files[0]), std::move(files[1]));
+  return Journal::Open(fd_store, name, std::move(files[0]), std::move(files[1]));
 }
 
 }  // namespace
@@ -33,15 +34,15 @@ bool Journals::IsFileName(std::string_view name) {
                           absl::StrCat(kCommonName, "-"));
 }
 
-absl::StatusOr<std::unique_ptr<Journals>> Journals::Create(keeper::Keeper* keeper) {
-  std::unique_ptr<Journals> journals(new Journals(keeper));
-  auto common = Journal::Create(keeper, kCommonName);
+absl::StatusOr<std::unique_ptr<Journals>> Journals::Create(fd_store::FdStore* fd_store) {
+  std::unique_ptr<Journals> journals(new Journals(fd_store));
+  auto common = Journal::Create(fd_store, kCommonName);
   if (!common.ok()) return common.status();
   journals->common_ = *std::move(common);
-  for (int stripe = 0; stripe < kNumStripes; ++stripe) {
-    auto journal = Journal::Create(keeper, NameOf(stripe));
+  for (int partition = 0; partition < kNumTenantPartitions; ++partition) {
+    auto journal = Journal::Create(fd_store, NameOf(partition));
     if (!journal.ok()) return journal.status();
-    journals->stripes_[stripe] = *std::move(journal);
+    journals->partitions_[partition] = *std::move(journal);
   }
   return journals;
 }
@@ -51,13 +52,13 @@ absl::Status Journals::Complete() {
   return common_->Commit();
 }
 
-absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(keeper::Keeper* keeper,
+absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(fd_store::FdStore* fd_store,
                                                          std::map<std::string, UniqueFd>* kept) {
   if (kept->count(Journal::FileName(kCommonName, 0)) == 0 &&
       kept->count(Journal::FileName(kCommonName, 1)) == 0)
     return absl::NotFoundError("");
-  std::unique_ptr<Journals> journals(new Journals(keeper));
-  auto common = OpenNamed(keeper, kCommonName, kept);
+  std::unique_ptr<Journals> journals(new Journals(fd_store));
+  auto common = OpenNamed(fd_store, kCommonName, kept);
   if (!common.ok()) return common.status();
   journals->common_ = *std::move(common);
   bool complete = false;
@@ -70,10 +71,10 @@ absl::StatusOr<std::unique_ptr<Journals>> Journals::Open(keeper::Keeper* keeper,
   });
   if (!status.ok()) return status;
   if (!complete) return absl::NotFoundError("");
-  for (int stripe = 0; stripe < kNumStripes; ++stripe) {
-    auto journal = OpenNamed(keeper, NameOf(stripe), kept);
+  for (int partition = 0; partition < kNumTenantPartitions; ++partition) {
+    auto journal = OpenNamed(fd_store, NameOf(partition), kept);
     if (!journal.ok()) return journal.status();
-    journals->stripes_[stripe] = *std::move(journal);
+    journals->partitions_[partition] = *std::move(journal);
   }
   return journals;
 }
@@ -82,16 +83,16 @@ void Journals::ForEach(const std::function<void(uint64_t, std::string_view)>& vi
   common_->ForEach([&](uint64_t key, std::string_view bytes) {
     if (key != kStripesKey) visit(key, bytes);
   });
-  for (const auto& journal : stripes_) journal->ForEach(visit);
+  for (const auto& journal : partitions_) journal->ForEach(visit);
 }
 
 void Journals::Erase(uint64_t key) {
-  for (const auto& journal : stripes_) journal->Erase(key);
+  for (const auto& journal : partitions_) journal->Erase(key);
 }
 
 void Journals::LetGo() {
   common_->LetGo();
-  for (const auto& journal : stripes_) journal->LetGo();
+  for (const auto& journal : partitions_) journal->LetGo();
 }
 
 }  // namespace stride::recovery

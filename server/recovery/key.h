@@ -23,7 +23,7 @@ enum class Kind : uint8_t {
   kReadingDisk = 12,  // no id, of earlier daemons: the disk was not read completely
   kFunction = 13,
   kProgram = 14,
-  kReplay = 15,
+  kProgramLaunch = 15,
   kStripes = 16,  // the id is the number of partitions whose journals are complete
 };
 

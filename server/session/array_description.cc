@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/session/array.h"
 
 namespace stride::session {

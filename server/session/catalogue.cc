@@ -32,7 +32,7 @@ absl::Status Taken(const std::string& name) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(
-    scheduler::GlobalTransaction& transaction, const TenantId& tenant, const std::string& id,
+    engine::GlobalTransaction& transaction, const TenantId& tenant, const std::string& id,
     absl::Duration ttl, SteadyTime now, int max_sessions) {
   auto& sessions = partitions_.Of(transaction, tenant).sessions;
   if (sessions.Find(tenant, id) != nullptr) return Taken(SessionName(id));
@@ -57,44 +57,41 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::CreateSession(
   return session;
 }
 
-void Catalogue::Restore(scheduler::GlobalTransaction& transaction,
-                        std::shared_ptr<Session> session) {
+void Catalogue::Restore(engine::GlobalTransaction& transaction, std::shared_ptr<Session> session) {
   session->name = std::make_shared<const std::string>(SessionName(session->id));
   session->control = accounts_->ControlOf(session->tenant)->Hold(kSessionControlBytes);
   for (Observer* observer : observers_) observer->Added(transaction, *session);
   partitions_.Of(transaction, session->tenant).sessions.Set(session->tenant, session->id, session);
 }
 
-void Catalogue::Close(scheduler::TenantTransaction& transaction, Session& session) {
+void Catalogue::Close(engine::TenantTransaction& transaction, Session& session) {
   session.closed = true;
   std::shared_ptr<Session>& latest = partitions_.Of(transaction, session.tenant).latest;
   if (latest.get() == &session) latest = nullptr;
 }
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::CloseSession(
-    scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view id) {
+    engine::TenantTransaction& transaction, const TenantId& tenant, std::string_view id) {
   const std::shared_ptr<Session> session = Lookup(transaction, tenant, id);
   if (session == nullptr) return SessionNotFound(id);
   Close(transaction, *session);
   return session;
 }
 
-void Catalogue::Tell(scheduler::TenantTransaction& transaction,
-                     const std::shared_ptr<Array>& added) {
+void Catalogue::Tell(engine::TenantTransaction& transaction, const std::shared_ptr<Array>& added) {
   for (Observer* observer : observers_) observer->Added(transaction, added);
 }
 
-void Catalogue::TellRemoved(scheduler::TenantTransaction& transaction, Array& array) {
+void Catalogue::TellRemoved(engine::TenantTransaction& transaction, Array& array) {
   for (Observer* observer : observers_) observer->Removed(transaction, array);
 }
 
-int Catalogue::NumSessions(scheduler::TenantTransaction& transaction,
-                           const TenantId& tenant) const {
+int Catalogue::NumSessions(engine::TenantTransaction& transaction, const TenantId& tenant) const {
   return static_cast<int>(partitions_.Of(transaction, tenant).sessions.Count(tenant));
 }
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(
-    scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view id,
+    engine::TenantTransaction& transaction, const TenantId& tenant, std::string_view id,
     SteadyTime now) {
   const std::shared_ptr<Session>& session = Lookup(transaction, tenant, id);
   if (session == nullptr) return SessionNotFound(id);
@@ -103,7 +100,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSession(
 }
 
 absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(
-    scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view name,
+    engine::TenantTransaction& transaction, const TenantId& tenant, std::string_view name,
     std::string_view field, SteadyTime now) {
   // A name that is found was checked when the session was created.
   if (name.starts_with(kSessions)) {
@@ -114,7 +111,7 @@ absl::StatusOr<std::shared_ptr<Session>> Catalogue::FindSessionNamed(
   return id.ok() ? SessionNotFound(*id) : id.status();
 }
 
-const std::shared_ptr<Session>& Catalogue::Lookup(scheduler::TenantTransaction& transaction,
+const std::shared_ptr<Session>& Catalogue::Lookup(engine::TenantTransaction& transaction,
                                                   const TenantId& tenant, std::string_view id) {
   auto& [sessions, latest] = partitions_.Of(transaction, tenant);
   const bool again = latest != nullptr && latest->id == id && latest->tenant == tenant;
@@ -125,7 +122,7 @@ const std::shared_ptr<Session>& Catalogue::Lookup(scheduler::TenantTransaction& 
   return latest;
 }
 
-void Catalogue::DeleteSession(scheduler::GlobalTransaction& transaction, const TenantId& tenant,
+void Catalogue::DeleteSession(engine::GlobalTransaction& transaction, const TenantId& tenant,
                               const std::string& id) {
   auto& sessions = partitions_.Of(transaction, tenant).sessions;
   const std::shared_ptr<Session>* const found = sessions.Find(tenant, id);
@@ -137,7 +134,7 @@ void Catalogue::DeleteSession(scheduler::GlobalTransaction& transaction, const T
   sessions.Erase(tenant, id);
 }
 
-void Catalogue::ReleaseHandle(scheduler::TenantTransaction& transaction, Session& session,
+void Catalogue::ReleaseHandle(engine::TenantTransaction& transaction, Session& session,
                               uint64_t handle) {
   auto it = session.arrays.find(handle);
   if (it == session.arrays.end()) return;
@@ -146,7 +143,7 @@ void Catalogue::ReleaseHandle(scheduler::TenantTransaction& transaction, Session
 }
 
 std::vector<std::shared_ptr<Session>> Catalogue::CloseExpiredSessions(
-    scheduler::GlobalTransaction& transaction, SteadyTime now) {
+    engine::GlobalTransaction& transaction, SteadyTime now) {
   std::vector<std::shared_ptr<Session>> expired;
   for (const Partition& partition : partitions_.All(transaction)) {
     partition.sessions.ForEach([&](const std::string&, const std::shared_ptr<Session>& session) {
@@ -165,9 +162,9 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(const Session& sessi
   return it->second;
 }
 
-absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(
-    scheduler::TenantTransaction& transaction, const TenantId& tenant, const ArrayName& name,
-    SteadyTime now) {
+absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(engine::TenantTransaction& transaction,
+                                                            const TenantId& tenant,
+                                                            const ArrayName& name, SteadyTime now) {
   if (!name.session.empty()) {
     auto session = FindSession(transaction, tenant, name.session, now);
     if (!session.ok()) return session.status();
@@ -178,7 +175,7 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::FindArray(
   return it->second;
 }
 
-bool Catalogue::Has(scheduler::TenantTransaction& transaction, const TenantId& tenant,
+bool Catalogue::Has(engine::TenantTransaction& transaction, const TenantId& tenant,
                     const ArrayName& name) const {
   if (name.session.empty())
     return name.tenant == tenant.value && named_.count(KeyView(tenant, name.id)) > 0;
@@ -208,7 +205,7 @@ absl::Status Catalogue::Charge(ControlAccount& account, int64_t bytes, Quota quo
   return charge.status();
 }
 
-absl::Status Catalogue::AddArray(scheduler::TenantTransaction& transaction, const TenantId& tenant,
+absl::Status Catalogue::AddArray(engine::TenantTransaction& transaction, const TenantId& tenant,
                                  const ArrayName& name, std::shared_ptr<Array> array,
                                  SteadyTime now, Quota quota) {
   if (!name.session.empty()) {
@@ -230,7 +227,7 @@ absl::Status Catalogue::AddArray(scheduler::TenantTransaction& transaction, cons
   return absl::OkStatus();
 }
 
-absl::Status Catalogue::AddArray(scheduler::TenantTransaction& transaction, Session& session,
+absl::Status Catalogue::AddArray(engine::TenantTransaction& transaction, Session& session,
                                  uint64_t handle, std::shared_ptr<Array> array, Quota quota) {
   array->name = CatalogueName(session.name, handle);
   SetTenant(*array, session.tenant);
@@ -246,7 +243,7 @@ absl::Status Catalogue::AddArray(scheduler::TenantTransaction& transaction, Sess
 }
 
 absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(
-    scheduler::TenantTransaction& transaction, const TenantId& tenant, const ArrayName& name,
+    engine::TenantTransaction& transaction, const TenantId& tenant, const ArrayName& name,
     SteadyTime now) {
   auto array = FindArray(transaction, tenant, name, now);
   if (!array.ok()) return array.status();
@@ -261,7 +258,7 @@ absl::StatusOr<std::shared_ptr<Array>> Catalogue::RemoveArray(
 }
 
 std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(
-    scheduler::GlobalTransaction& transaction, SteadyTime now) {
+    engine::GlobalTransaction& transaction, SteadyTime now) {
   std::vector<std::shared_ptr<Array>> taken;
   auto it = named_.lower_bound(next_looked_at_);
   for (int i = 0; i < kMostLookedAt && it != named_.end(); ++i) {
@@ -278,7 +275,7 @@ std::vector<std::shared_ptr<Array>> Catalogue::TakeExpiredArrays(
 }
 
 absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> Catalogue::ListArrays(
-    scheduler::TenantTransaction& transaction, const TenantId& tenant, const std::string& parent,
+    engine::TenantTransaction& transaction, const TenantId& tenant, const std::string& parent,
     int page_size, const std::string& token, SteadyTime now) {
   std::vector<std::pair<std::string, std::shared_ptr<Array>>> page;
   auto is_full = [&] { return page.size() > static_cast<size_t>(page_size); };

@@ -61,73 +61,73 @@ class Catalogue {
   class Observer {
    public:
     virtual ~Observer() = default;
-    virtual void Added(scheduler::GlobalTransaction& transaction, Session& session) = 0;
-    virtual void Removed(scheduler::GlobalTransaction& transaction, Session& session) = 0;
-    virtual void Added(scheduler::TenantTransaction& transaction,
+    virtual void Added(engine::GlobalTransaction& transaction, Session& session) = 0;
+    virtual void Removed(engine::GlobalTransaction& transaction, Session& session) = 0;
+    virtual void Added(engine::TenantTransaction& transaction,
                        const std::shared_ptr<Array>& array) = 0;
-    virtual void Removed(scheduler::TenantTransaction& transaction, Array& array) = 0;
+    virtual void Removed(engine::TenantTransaction& transaction, Array& array) = 0;
   };
   void add_observer(Observer* observer) { observers_.push_back(observer); }
 
-  absl::StatusOr<std::shared_ptr<Session>> CreateSession(scheduler::GlobalTransaction& transaction,
+  absl::StatusOr<std::shared_ptr<Session>> CreateSession(engine::GlobalTransaction& transaction,
                                                          const TenantId& tenant,
                                                          const std::string& id, absl::Duration ttl,
                                                          SteadyTime now, int max_sessions);
-  int NumSessions(scheduler::TenantTransaction& transaction, const TenantId& tenant) const;
+  int NumSessions(engine::TenantTransaction& transaction, const TenantId& tenant) const;
   // Renews the session.
-  absl::StatusOr<std::shared_ptr<Session>> FindSession(scheduler::TenantTransaction& transaction,
+  absl::StatusOr<std::shared_ptr<Session>> FindSession(engine::TenantTransaction& transaction,
                                                        const TenantId& tenant, std::string_view id,
                                                        SteadyTime now);
   // The same, by `sessions/{id}`. Errors name `field`.
-  absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(
-      scheduler::TenantTransaction& transaction, const TenantId& tenant, std::string_view name,
-      std::string_view field, SteadyTime now);
+  absl::StatusOr<std::shared_ptr<Session>> FindSessionNamed(engine::TenantTransaction& transaction,
+                                                            const TenantId& tenant,
+                                                            std::string_view name,
+                                                            std::string_view field, SteadyTime now);
   // Closes the session: lookups no longer return it, and its end begins.
-  absl::StatusOr<std::shared_ptr<Session>> CloseSession(scheduler::TenantTransaction& transaction,
+  absl::StatusOr<std::shared_ptr<Session>> CloseSession(engine::TenantTransaction& transaction,
                                                         const TenantId& tenant,
                                                         std::string_view id);
   // Ignores a session that does not exist.
-  void DeleteSession(scheduler::GlobalTransaction& transaction, const TenantId& tenant,
+  void DeleteSession(engine::GlobalTransaction& transaction, const TenantId& tenant,
                      const std::string& id);
   // Ignores a handle that refers to no array.
-  void ReleaseHandle(scheduler::TenantTransaction& transaction, Session& session, uint64_t handle);
+  void ReleaseHandle(engine::TenantTransaction& transaction, Session& session, uint64_t handle);
   // Adds a session of an earlier daemon.
-  void Restore(scheduler::GlobalTransaction& transaction, std::shared_ptr<Session> session);
-  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(
-      scheduler::GlobalTransaction& transaction, SteadyTime now);
+  void Restore(engine::GlobalTransaction& transaction, std::shared_ptr<Session> session);
+  std::vector<std::shared_ptr<Session>> CloseExpiredSessions(engine::GlobalTransaction& transaction,
+                                                             SteadyTime now);
 
-  absl::StatusOr<std::shared_ptr<Array>> FindArray(scheduler::TenantTransaction& transaction,
+  absl::StatusOr<std::shared_ptr<Array>> FindArray(engine::TenantTransaction& transaction,
                                                    const TenantId& tenant, const ArrayName& name,
                                                    SteadyTime now);
   static absl::StatusOr<std::shared_ptr<Array>> FindArray(const Session& session, uint64_t handle);
   // Whether FindArray would succeed. It makes no error status, for callers that expect none.
-  bool Has(scheduler::TenantTransaction& transaction, const TenantId& tenant,
+  bool Has(engine::TenantTransaction& transaction, const TenantId& tenant,
            const ArrayName& name) const;
   // ALREADY_EXISTS when the name is taken, SESSION_NOT_FOUND, RESOURCE_EXHAUSTED beyond the quota;
   // otherwise stores `array` and sets its name. No quota applies to an array that an earlier daemon
   // accepted.
   enum class Quota { kApplies, kExempt };
-  absl::Status AddArray(scheduler::TenantTransaction& transaction, const TenantId& tenant,
+  absl::Status AddArray(engine::TenantTransaction& transaction, const TenantId& tenant,
                         const ArrayName& name, std::shared_ptr<Array> array, SteadyTime now,
                         Quota quota = Quota::kApplies);
   // The same, under a handle of a session that is in the catalogue.
-  absl::Status AddArray(scheduler::TenantTransaction& transaction, Session& session,
-                        uint64_t handle, std::shared_ptr<Array> array,
-                        Quota quota = Quota::kApplies);
+  absl::Status AddArray(engine::TenantTransaction& transaction, Session& session, uint64_t handle,
+                        std::shared_ptr<Array> array, Quota quota = Quota::kApplies);
   // Returns the removed array, so that the caller decides when its memory is released.
-  absl::StatusOr<std::shared_ptr<Array>> RemoveArray(scheduler::TenantTransaction& transaction,
+  absl::StatusOr<std::shared_ptr<Array>> RemoveArray(engine::TenantTransaction& transaction,
                                                      const TenantId& tenant, const ArrayName& name,
                                                      SteadyTime now);
   // Removes and returns expired arrays. Checks at most this many per call and resumes there in the
   // next call: other threads wait for the lock, and a tenant may have millions of arrays.
   static constexpr int kMostLookedAt = 10000;
-  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(scheduler::GlobalTransaction& transaction,
+  std::vector<std::shared_ptr<Array>> TakeExpiredArrays(engine::GlobalTransaction& transaction,
                                                         SteadyTime now);
 
   // Arrays with their ids or handles as text, sorted by that text, after `token`: up to one more
   // than `page_size`.
   absl::StatusOr<std::vector<std::pair<std::string, std::shared_ptr<Array>>>> ListArrays(
-      scheduler::TenantTransaction& transaction, const TenantId& tenant, const std::string& parent,
+      engine::TenantTransaction& transaction, const TenantId& tenant, const std::string& parent,
       int page_size, const std::string& token, SteadyTime now);
 
  private:
@@ -146,21 +146,21 @@ class Catalogue {
   using KeyView = std::pair<const TenantId&, std::string_view>;
   template <typename T>
   using ByKey = std::map<Key, std::shared_ptr<T>, KeyLess>;
-  void Close(scheduler::TenantTransaction& transaction, Session& session);
+  void Close(engine::TenantTransaction& transaction, Session& session);
   // Null: there is none, or it is closed.
-  const std::shared_ptr<Session>& Lookup(scheduler::TenantTransaction& transaction,
+  const std::shared_ptr<Session>& Lookup(engine::TenantTransaction& transaction,
                                          const TenantId& tenant, std::string_view id);
-  void Tell(scheduler::TenantTransaction& transaction, const std::shared_ptr<Array>& added);
-  void TellRemoved(scheduler::TenantTransaction& transaction, Array& array);
+  void Tell(engine::TenantTransaction& transaction, const std::shared_ptr<Array>& added);
+  void TellRemoved(engine::TenantTransaction& transaction, Array& array);
 
   const std::shared_ptr<TenantAccounts> accounts_;
   std::vector<Observer*> observers_;
   struct Partition {
-    scheduler::ResourceMap<std::shared_ptr<Session>> sessions;
+    engine::ResourceMap<std::shared_ptr<Session>> sessions;
     // The session found last, since most lookups repeat it. Null: none, or it was removed.
     std::shared_ptr<Session> latest;
   };
-  scheduler::PerPartition<Partition> partitions_;
+  engine::PerPartition<Partition> partitions_;
   ByKey<Array> named_;  // changes in global transactions
   Key next_looked_at_;  // named array from which the next TakeExpiredArrays resumes
 };

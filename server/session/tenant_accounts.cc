@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 #include "server/session/array_description.h"
 
 namespace stride::session {

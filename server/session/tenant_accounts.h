@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/environment.h"
 #include "server/base/ids.h"
-#include "server/base/stripe.h"
-#include "server/base/surroundings.h"
+#include "server/base/tenant_partition.h"
 #include "server/identity/quota.h"
 #include "server/session/control_account.h"
 #include "stride/v1/tenant_service.pb.h"
@@ -116,7 +116,7 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
     // The account looked up last, since callers mostly repeat the same one.
     std::pair<const TenantId, Account>* latest ABSL_GUARDED_BY(mutex) = nullptr;
   };
-  Part& PartOf(const TenantId& tenant) const { return parts_[StripeOf(tenant)]; }
+  Part& PartOf(const TenantId& tenant) const { return parts_[PartitionOf(tenant)]; }
   Account& AccountOf(Part& part, const TenantId& tenant) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(part.mutex);
   int64_t ControlLimit(const Quotas& quotas, const TenantId& tenant) const;
@@ -134,7 +134,7 @@ class TenantAccounts : public std::enable_shared_from_this<TenantAccounts> {
   const SteadyTime start_ = Now();
   // Most daemons limit no uploads: false skips the lock.
   std::atomic<bool> any_rate_{false};
-  mutable std::array<Part, kNumStripes> parts_;
+  mutable std::array<Part, kNumTenantPartitions> parts_;
 };
 
 }  // namespace stride::session

@@ -9,15 +9,15 @@
 namespace stride::store {
 
 void Reclaimer::Add(Entry entry) {
-  Part& part = parts_[StripeOf(entry.tenant)];
+  Part& part = parts_[PartitionOf(entry.tenant)];
   absl::MutexLock lock(&part.mutex);
   part.entries.push_back(std::move(entry));
   part.any_entries.store(true, std::memory_order_release);
 }
 
-void Reclaimer::TakeAll(int stripe, std::vector<Entry>* entries) {
+void Reclaimer::TakeAll(int partition, std::vector<Entry>* entries) {
   entries->clear();
-  Part& part = parts_[stripe];
+  Part& part = parts_[partition];
   if (!part.any_entries.load(std::memory_order_acquire)) return;
   absl::MutexLock lock(&part.mutex);
   part.any_entries.store(false, std::memory_order_relaxed);
@@ -25,7 +25,7 @@ void Reclaimer::TakeAll(int stripe, std::vector<Entry>* entries) {
 }
 
 void Reclaimer::Retire(Buffer& buffer) {
-  Part& part = parts_[buffer.stripe];
+  Part& part = parts_[buffer.partition];
   absl::MutexLock lock(&part.mutex);
   TakeOut(part, buffer);
   for (const auto& [device, allocation] : buffer.replicas)
@@ -36,8 +36,8 @@ void Reclaimer::Retire(Buffer& buffer) {
   part.any_dead.store(true, std::memory_order_release);
 }
 
-std::vector<uint64_t> Reclaimer::TakeDeadRecords(int stripe) {
-  Part& part = parts_[stripe];
+std::vector<uint64_t> Reclaimer::TakeDeadRecords(int partition) {
+  Part& part = parts_[partition];
   if (!part.any_dead.load(std::memory_order_acquire)) return {};
   absl::MutexLock lock(&part.mutex);
   part.any_dead.store(false, std::memory_order_relaxed);
@@ -45,18 +45,18 @@ std::vector<uint64_t> Reclaimer::TakeDeadRecords(int stripe) {
 }
 
 void Reclaimer::AddChanged(std::shared_ptr<Buffer> buffer) {
-  parts_[buffer->stripe].changed.push_back(std::move(buffer));
+  parts_[buffer->partition].changed.push_back(std::move(buffer));
 }
 
 // A Lamport clock. No two partitions return the same number.
-uint64_t Reclaimer::NextUse(int stripe) {
-  uint64_t& count = parts_[stripe].num_uses;
+uint64_t Reclaimer::NextUse(int partition) {
+  uint64_t& count = parts_[partition].num_uses;
   count = std::max(count, num_uses_.load(std::memory_order_relaxed)) + 1;
-  return count * kNumStripes + static_cast<uint64_t>(stripe);
+  return count * kNumTenantPartitions + static_cast<uint64_t>(partition);
 }
 
 void Reclaimer::LevelUses() {
-  ForEachBit(used_stripes(), [this](int stripe) { RaiseUses(parts_[stripe].num_uses); });
+  ForEachBit(used_partitions(), [this](int partition) { RaiseUses(parts_[partition].num_uses); });
 }
 
 void Reclaimer::RaiseUses(uint64_t count) {
@@ -68,9 +68,9 @@ void Reclaimer::RaiseUses(uint64_t count) {
 std::shared_ptr<Buffer> Reclaimer::NextUsed(int place, bool spare, Use* after) {
   std::shared_ptr<Buffer> first;
   Use first_use;
-  ForEachBit(used_stripes(), [&](int stripe) {
+  ForEachBit(used_partitions(), [&](int partition) {
     Use use = *after;
-    std::shared_ptr<Buffer> next = NextOf(parts_[stripe], place, spare, &use);
+    std::shared_ptr<Buffer> next = NextOf(parts_[partition], place, spare, &use);
     if (next == nullptr || (first != nullptr && first_use < use)) return;
     first = std::move(next);
     first_use = use;
@@ -105,7 +105,7 @@ std::shared_ptr<Buffer> Reclaimer::NextOf(Part& part, int place, bool spare, Use
 }
 
 void Reclaimer::List(Buffer& buffer) {
-  Part& part = parts_[buffer.stripe];
+  Part& part = parts_[buffer.partition];
   absl::MutexLock lock(&part.mutex);
   TakeOut(part, buffer);
   if (buffer.passing || buffer.replicas.empty()) return;

@@ -21,7 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
-#include "server/base/stripe.h"
+#include "server/base/tenant_partition.h"
 #include "server/store/arena.h"
 
 namespace stride::store {
@@ -54,7 +54,7 @@ class Reclaimer {
 
   void Add(Entry entry);
   // Replaces the content of `entries` by the partition's collected entries; reuses its memory.
-  void TakeAll(int stripe, std::vector<Entry>* entries);
+  void TakeAll(int partition, std::vector<Entry>* entries);
   void Count(const TenantId& tenant, int64_t bytes, int64_t control_bytes) const {
     if (account_) account_(tenant, bytes, control_bytes);
   }
@@ -76,29 +76,29 @@ class Reclaimer {
   // Counts uses, so that buffers can be ordered by last use. The order is exact within a partition;
   // across partitions it is exact from one global transaction to the next, else within kMostAhead
   // uses. Under the partition's lock.
-  uint64_t NextUse(int stripe);
+  uint64_t NextUse(int partition);
   // Call at the end of each transaction of the partition.
-  void EndUses(int stripe) {
-    if (parts_[stripe].num_uses >= num_uses_.load(std::memory_order_relaxed) + kMostAhead)
-      RaiseUses(parts_[stripe].num_uses);
+  void EndUses(int partition) {
+    if (parts_[partition].num_uses >= num_uses_.load(std::memory_order_relaxed) + kMostAhead)
+      RaiseUses(parts_[partition].num_uses);
   }
   // Call at the beginning and the end of each global transaction.
   void LevelUses();
   // Bit set of partitions that ever had a buffer.
-  uint64_t used_stripes() const { return used_.load(std::memory_order_acquire); }
+  uint64_t used_partitions() const { return used_.load(std::memory_order_acquire); }
 
   // Under the partition's lock.
   void AddChanged(std::shared_ptr<Buffer> buffer);
-  std::vector<std::shared_ptr<Buffer>> TakeChanged(int stripe) {
-    return std::exchange(parts_[stripe].changed, {});
+  std::vector<std::shared_ptr<Buffer>> TakeChanged(int partition) {
+    return std::exchange(parts_[partition].changed, {});
   }
-  bool any_changed(int stripe) const { return !parts_[stripe].changed.empty(); }
+  bool any_changed(int partition) const { return !parts_[partition].changed.empty(); }
 
   // Called by a buffer's destructor: removes the buffer from the orders and queues its blocks for
   // TakeAll.
   void Retire(Buffer& buffer);
   // Records of destroyed buffers. Covers each entry that an earlier TakeAll returned.
-  std::vector<uint64_t> TakeDeadRecords(int stripe);
+  std::vector<uint64_t> TakeDeadRecords(int partition);
 
  private:
   using Order = absl::btree_map<Use, std::weak_ptr<Buffer>>;
@@ -123,15 +123,15 @@ class Reclaimer {
   static std::shared_ptr<Buffer> NextOf(Part& part, int place, bool spare, Use* after);
 
   const Account account_;
-  std::array<Part, kNumStripes> parts_;
+  std::array<Part, kNumTenantPartitions> parts_;
   // Most uses by which a partition's count may be ahead of the shared one, which saves updates of
   // it.
   static constexpr uint64_t kMostAhead = 64;
   void RaiseUses(uint64_t count);
 
   friend struct Buffer;
-  void Enter(int stripe) {
-    const uint64_t bit = StripeBit(stripe);
+  void Enter(int partition) {
+    const uint64_t bit = PartitionBit(partition);
     if ((used_.load(std::memory_order_relaxed) & bit) == 0) used_.fetch_or(bit);
   }
   std::atomic<uint64_t> used_{0};
@@ -171,9 +171,9 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   Buffer(TenantId tenant, int64_t size, std::shared_ptr<Reclaimer> reclaimer)
       : tenant(std::move(tenant)),
         size(size),
-        stripe(StripeOf(this->tenant)),
+        partition(PartitionOf(this->tenant)),
         reclaimer_(std::move(reclaimer)) {
-    reclaimer_->Enter(stripe);
+    reclaimer_->Enter(partition);
     reclaimer_->Count(this->tenant, size, control_bytes_);
   }
   ~Buffer();
@@ -215,8 +215,8 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   bool spare() const { return replicas.size() > 1 || inline_bytes != nullptr || !error.ok(); }
 
   const TenantId tenant;
-  const int64_t size;  // bytes
-  const int stripe;    // the tenant's partition
+  const int64_t size;   // bytes
+  const int partition;  // the tenant's partition
   Replicas replicas;
   // Content that arrived in a request and is on no device yet. Dropped at the first write.
   std::shared_ptr<const std::string> inline_bytes;
@@ -229,12 +229,12 @@ struct Buffer : std::enable_shared_from_this<Buffer> {
   std::shared_ptr<Access> writer;
   absl::InlinedVector<std::shared_ptr<Access>, 1, PoolAllocator<std::shared_ptr<Access>>> readers;
   // Number of pins: tasks and transfers that need its blocks to stay in place.
-  int num_holders = 0;
+  int pin_count = 0;
   // Number of clients that have its memory mapped. No write may begin while it is not 0.
   int num_loans = 0;
   // Count of its last use, by Reclaimer::NextUse.
   uint64_t last_use = 0;
-  void Touch() { last_use = reclaimer_->NextUse(stripe); }
+  void Touch() { last_use = reclaimer_->NextUse(partition); }
   // Id of its record in the journal; 0: none, since only one call uses the buffer.
   uint64_t record = 0;
   bool changed = false;  // waits for the journal writer

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace stride::scheduler {
+namespace stride::engine {
 
 // Queued and finished work of a device, for all tenants together. Any thread may access it without
 // a lock.
@@ -44,4 +44,4 @@ struct DeviceChange {
   }
 };
 
-}  // namespace stride::scheduler
+}  // namespace stride::engine

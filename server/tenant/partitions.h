@@ -7,12 +7,12 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/bits.h"
+#include "server/base/environment.h"
 #include "server/base/fair_mutex.h"
 #include "server/base/steady_time.h"
-#include "server/base/stripe.h"
-#include "server/base/surroundings.h"
+#include "server/base/tenant_partition.h"
 
-namespace stride::scheduler {
+namespace stride::engine {
 
 // The locks of the tenant partitions, and a common one for global transactions. Only transactions
 // take them: the common lock first, then partitions in their order. The data of a partition lies in
@@ -24,7 +24,7 @@ class TenantPartitions {
     if (!IsUsed(partition)) {
       // A global transaction has the partitions that were in use when it began.
       common_.Lock();
-      used_.fetch_or(StripeBit(partition), std::memory_order_release);
+      used_.fetch_or(PartitionBit(partition), std::memory_order_release);
       common_.Unlock();
     }
     partitions_[partition].mutex.Lock();
@@ -64,12 +64,12 @@ class TenantPartitions {
     FairMutex mutex;
   };
   bool IsUsed(int partition) const {
-    return (used_.load(std::memory_order_acquire) & StripeBit(partition)) != 0;
+    return (used_.load(std::memory_order_acquire) & PartitionBit(partition)) != 0;
   }
 
   FairMutex common_;
-  std::array<Partition, kNumStripes> partitions_;
+  std::array<Partition, kNumTenantPartitions> partitions_;
   std::atomic<uint64_t> used_{0};  // grows under `common_`
 };
 
-}  // namespace stride::scheduler
+}  // namespace stride::engine

@@ -11,7 +11,7 @@
 
 #include "server/base/ids.h"
 
-namespace stride::scheduler {
+namespace stride::engine {
 
 // The resources of one kind that the tenants of a partition have, by tenant and id. An entry stays
 // where it is until it is erased. Not thread-safe: its owner's lock guards it.
@@ -89,4 +89,4 @@ class ResourceMap {
   std::map<TenantId, ById> tenants_;  // none has no entry
 };
 
-}  // namespace stride::scheduler
+}  // namespace stride::engine

@@ -17,17 +17,17 @@
 #include "server/base/block_pool.h"
 #include "server/base/ids.h"
 #include "server/base/steady_time.h"
-#include "server/base/stripe.h"
+#include "server/base/tenant_partition.h"
 #include "server/tenant/device_account.h"
 
 namespace stride::broker {
 class Worker;
 }
 
-namespace stride::scheduler {
+namespace stride::engine {
 
 struct Core;
-struct Lane;
+struct DeviceQueue;
 struct Task;
 class GlobalTransaction;
 
@@ -43,7 +43,7 @@ class GlobalTransaction;
 class TenantTransaction {
  public:
   TenantTransaction(Core& core, const TenantId& tenant)
-      : TenantTransaction(core, StripeOf(tenant)) {}
+      : TenantTransaction(core, stride::PartitionOf(tenant)) {}
   TenantTransaction(Core& core, int partition);
   // The caller has the partition's lock.
   TenantTransaction(Core& core, int partition, std::adopt_lock_t);
@@ -62,11 +62,13 @@ class TenantTransaction {
     assert(!is_global());
     return partition_;
   }
-  bool Has(const TenantId& tenant) const { return is_global() || StripeOf(tenant) == partition_; }
+  bool Has(const TenantId& tenant) const {
+    return is_global() || stride::PartitionOf(tenant) == partition_;
+  }
   // The index of the tenant's partition, which this transaction has.
   int PartitionOf(const TenantId& tenant) const {
     assert(Has(tenant));
-    return is_global() ? StripeOf(tenant) : partition_;
+    return is_global() ? stride::PartitionOf(tenant) : partition_;
   }
   // Calls `visit` with the index of each partition that this transaction has and that ever had a
   // buffer.
@@ -107,11 +109,11 @@ class TenantTransaction {
   // Tasks that become ready for a busy worker wait for EndBatch, and so travel in one packet.
   void BeginBatch() { is_batch_ = true; }
   bool is_batch() const { return is_batch_; }
-  void HoldUntilEndOfBatch(Lane& lane) {
-    if (std::find(held_.begin(), held_.end(), &lane) == held_.end()) held_.push_back(&lane);
+  void HoldUntilEndOfBatch(DeviceQueue& queue) {
+    if (std::find(held_.begin(), held_.end(), &queue) == held_.end()) held_.push_back(&queue);
   }
   // Returns the device queues with tasks that waited for it.
-  absl::InlinedVector<Lane*, 2> EndBatch() {
+  absl::InlinedVector<DeviceQueue*, 2> EndBatch() {
     is_batch_ = false;
     return std::exchange(held_, {});
   }
@@ -119,14 +121,14 @@ class TenantTransaction {
   // one inside another: an error may run down a chain of tasks of any length.
   struct Work {
     // The device queue sends what it may send now.
-    void Pump(Lane& lane) { AddOnce(&lane, pumped); }
+    void Pump(DeviceQueue& queue) { AddOnce(&queue, pumped); }
     // The device begins the time slices that are due.
     void GiveTurns(int device) { AddOnce(device, devices); }
 
     // Tasks to be evaluated, since something that they waited for has ended. In this order.
     absl::InlinedVector<std::shared_ptr<Task>, 2, PoolAllocator<std::shared_ptr<Task>>> freed;
-    absl::InlinedVector<Lane*, 2> pumped;  // device queues that may send tasks; each once
-    absl::InlinedVector<int, 2> devices;   // devices that may begin a time slice; each once
+    absl::InlinedVector<DeviceQueue*, 2> pumped;  // device queues that may send tasks; each once
+    absl::InlinedVector<int, 2> devices;          // devices that may begin a time slice; each once
     bool empty() const { return freed.empty() && pumped.empty() && devices.empty(); }
 
    private:
@@ -159,7 +161,7 @@ class TenantTransaction {
   bool is_batch_ = false;
   Deferred deferred_;
   absl::InlinedVector<std::shared_ptr<broker::Worker>, 2> outgoing_;
-  absl::InlinedVector<Lane*, 2> held_;
+  absl::InlinedVector<DeviceQueue*, 2> held_;
   Work work_;
   absl::InlinedVector<DeviceChange, 1> device_changes_;
 
@@ -198,14 +200,14 @@ class PerPartition {
     assert(transaction.is_global() || transaction.partition_ == partition);
     return parts_[partition];
   }
-  std::array<T, kNumStripes>& All(const GlobalTransaction&) { return parts_; }
-  const std::array<T, kNumStripes>& All(const GlobalTransaction&) const { return parts_; }
+  std::array<T, kNumTenantPartitions>& All(const GlobalTransaction&) { return parts_; }
+  const std::array<T, kNumTenantPartitions>& All(const GlobalTransaction&) const { return parts_; }
   // For members that need no lock, and where no other thread is left.
-  std::array<T, kNumStripes>& Unguarded() { return parts_; }
-  const std::array<T, kNumStripes>& Unguarded() const { return parts_; }
+  std::array<T, kNumTenantPartitions>& Unguarded() { return parts_; }
+  const std::array<T, kNumTenantPartitions>& Unguarded() const { return parts_; }
 
  private:
-  std::array<T, kNumStripes> parts_;
+  std::array<T, kNumTenantPartitions> parts_;
 };
 
-}  // namespace stride::scheduler
+}  // namespace stride::engine

@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/environment.h"
 #include "server/base/message_descriptors.h"
 #include "server/base/spin.h"
-#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 
 namespace stride::wire {

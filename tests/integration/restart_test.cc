@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "server/base/stripe.h"
+#include "server/base/tenant_partition.h"
 #include "stride/v1/array_service.pb.h"
 #include "stride/v1/compute_service.pb.h"
 #include "stride/v1/session_service.pb.h"
@@ -407,7 +407,7 @@ INSTANTIATE_TEST_SUITE_P(InRecovery, CrashPointTest,
 
 TEST(RestartTest, DaemonEndsWithoutItsHolder) {
   // It has the socket and two files of each journal by then.
-  constexpr int kStored = 1 + 2 * (kNumStripes + 1);
+  constexpr int kStored = 1 + 2 * (kNumTenantPartitions + 1);
   Daemon daemon({"--supervise", "--drain-timeout=1s"}, {},
                 {"STRIDE_CRASH_POINT=holder.store:" + std::to_string(kStored + 1)});
   const pid_t serving = daemon.ServingPid();

@@ -34,7 +34,7 @@ int64_t ScalarOf(const wire::ScalarValue& scalar) {
 }
 
 // In uint64, so that an overflow wraps.
-int64_t Evaluate(const wire::Program& program, const std::vector<int64_t>& inputs,
+int64_t Evaluate(const wire::ScalarProgram& program, const std::vector<int64_t>& inputs,
                  const google::protobuf::RepeatedPtrField<wire::ScalarValue>& scalars,
                  int64_t index) {
   std::vector<uint64_t> values;

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "server/keeper/keeper.h"
+#include "server/fd_store/fd_store.h"
 
 namespace stride::simulation {
 
-// A keeper in this process. Its state at one time can be copied with its content: this is the state
-// that a killed daemon leaves, whatever the original does later.
-class Kept : public keeper::Keeper {
+// A FdStore in this process. Its state at one time can be copied with its content: this is the
+// state that a killed daemon leaves, whatever the original does later.
+class Kept : public fd_store::FdStore {
  public:
   using Files = std::map<std::string, UniqueFd>;
 

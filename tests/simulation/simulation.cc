@@ -10,15 +10,15 @@
 #include "gtest/gtest.h"
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
+#include "server/engine/service/array_service.h"
+#include "server/engine/service/device_service.h"
+#include "server/engine/service/job_service.h"
+#include "server/engine/service/operation_service.h"
+#include "server/engine/service/program_service.h"
+#include "server/engine/service/session_service.h"
+#include "server/engine/service/tenant_service.h"
 #include "server/recovery/journals.h"
 #include "server/recovery/key.h"
-#include "server/scheduler/service/array_service.h"
-#include "server/scheduler/service/device_service.h"
-#include "server/scheduler/service/job_service.h"
-#include "server/scheduler/service/operation_service.h"
-#include "server/scheduler/service/program_service.h"
-#include "server/scheduler/service/session_service.h"
-#include "server/scheduler/service/tenant_service.h"
 
 namespace stride::simulation {
 namespace {
@@ -103,7 +103,7 @@ void Simulation::ChooseScenario() {
   options_.default_session_ttl = absl::Hours(20);
   if (world_.Chance(0.5)) options_.health.interval = absl::Seconds(30);
   if (world_.Chance(0.5)) options_.worker_idle_timeout = absl::Milliseconds(200);
-  options_.job_ended = [this](const scheduler::JobEnd& end) {
+  options_.job_ended = [this](const engine::JobEnd& end) {
     if (!killed_ && !ending_) ended_jobs_.push_back(end.job);
   };
   options_.log = [this](const std::string& line) {
@@ -119,7 +119,7 @@ void Simulation::StartEngine(std::vector<NamedFd> kept) {
   devices_ =
       std::make_unique<Devices>(&world_, static_cast<Watcher*>(this), &hazards_, descriptions_);
   if (full_) devices_->set_slot_bytes(kLargeSlot);
-  engine_ = scheduler::Engine::Create(options_, devices_.get(), keeper_.get(), std::move(kept));
+  engine_ = engine::Engine::Create(options_, devices_.get(), fd_store_.get(), std::move(kept));
 }
 
 // For a killed one too: its threads have to end. Its further actions have no effect.
@@ -145,7 +145,7 @@ void Simulation::Point(const char* what) {
   world_.Note("the daemon is killed ", what);
   // Its workers run on until the next daemon: they process everything sent.
   if (world_.Chance(0.5)) devices_->GoOnAlone();
-  left_ = keeper_->Copy();
+  left_ = fd_store_->Copy();
   devices_->Vanish();
 }
 
@@ -158,14 +158,14 @@ void Simulation::Restart() {
     op->restarted = true;
     if (!op->of_job) op->outcome = Outcome::kUnknown;
   }
-  keeper_ =
+  fd_store_ =
       std::make_unique<Kept>([this](const char* what) { Point(what); }, std::exchange(left_, {}));
   ended_jobs_.clear();
   for (auto& [name, job] : jobs_) job.num_ends = 0;
   killed_ = false;
   points_to_death_ = world_.Chance(0.1) ? static_cast<int>(world_.Below(10)) : -1;
   world_.Note("the next daemon starts");
-  StartEngine(keeper_->TakeAll());
+  StartEngine(fd_store_->TakeAll());
   if (killed_) {  // in recovery
     Restart();
     return;
@@ -592,7 +592,7 @@ void Simulation::Send(const OpPtr& op, Session& session, v1::Operation operation
     return;
   }
   tickets_[op->id] = *ticket;
-  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<scheduler::OperationHandle>(*ticket),
+  (*ticket)->OnDone([this, op, ticket = std::weak_ptr<engine::OperationHandle>(*ticket),
                      life = life_](const absl::Status& status) {
     if (killed_ || ending_ || life != life_) return;
     if (ticket.expired()) return;
@@ -1097,7 +1097,7 @@ void Simulation::CheckNothingIsLeft() {
     if (sample.array_bytes() != 0 || sample.queue_depth() != 0)
       world_.Fail(sample.device(), " is not empty: ", sample.ShortDebugString());
   }
-  scheduler::SpillSample beside = engine_->devices().SampleSpill();
+  engine::SpillSample beside = engine_->devices().SampleSpill();
   if (beside.memory_bytes != 0 || beside.disk_bytes != 0)
     world_.Fail("beside the devices are still ", beside.memory_bytes, " + ", beside.disk_bytes);
   for (int tenant = 0; tenant < num_tenants_; ++tenant) {
@@ -1107,7 +1107,7 @@ void Simulation::CheckNothingIsLeft() {
         world_.Fail("tenant", tenant, " still uses ", quota.ShortDebugString());
     }
   }
-  Kept::Files files = keeper_->Copy();
+  Kept::Files files = fd_store_->Copy();
   Kept scratch([](const char*) {});
   auto journals = recovery::Journals::Open(&scratch, &files);
   if (!journals.ok()) {
@@ -1134,7 +1134,7 @@ void Simulation::CheckNothingIsLeft() {
 
 Simulation::Result Simulation::Run() {
   ChooseScenario();
-  keeper_ = std::make_unique<Kept>([this](const char* what) { Point(what); });
+  fd_store_ = std::make_unique<Kept>([this](const char* what) { Point(what); });
   StartEngine({});
   Open();
   for (int i = 0; i < num_actions_ && world_.failure().empty(); ++i) {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "server/scheduler/engine.h"
-#include "server/scheduler/service/download.h"
-#include "server/scheduler/service/operation_handle.h"
+#include "server/engine/engine.h"
+#include "server/engine/service/download.h"
+#include "server/engine/service/operation_handle.h"
 #include "stride/v1/array.pb.h"
 #include "stride/v1/operation.pb.h"
 #include "tests/simulation/devices.h"
@@ -20,9 +20,9 @@
 
 namespace stride::simulation {
 
-// The run of one seed: an engine with the real scheduler, store, recorder and journal; simulated
-// devices, workers, keeper and time; clients with arbitrary requests; failures. After every event
-// the results are compared with the model.
+// The run of one seed: an engine with the real scheduler, store, journal writer and journal;
+// simulated devices, workers, FdStore and time; clients with arbitrary requests; failures. After
+// every event the results are compared with the model.
 class Simulation : private Watcher {
  public:
   struct Result {
@@ -50,7 +50,7 @@ class Simulation : private Watcher {
     std::map<uint64_t, Array> arrays;
   };
   struct Fetch {
-    std::unique_ptr<scheduler::Download> fetch;
+    std::unique_ptr<engine::Download> fetch;
     std::string what;
     VersionPtr version;
     View view;
@@ -136,15 +136,15 @@ class Simulation : private Watcher {
   Model model_{&world_};
   Hazards hazards_;
   const int num_actions_;
-  scheduler::EngineOptions options_;
+  engine::EngineOptions options_;
   std::vector<wire::DeviceDescription> descriptions_;
   int num_tenants_ = 1;
   double death_rate_ = 0, restart_rate_ = 0;
   bool full_ = false;  // devices that hold less than the live arrays
 
-  std::unique_ptr<Kept> keeper_;
+  std::unique_ptr<Kept> fd_store_;
   std::unique_ptr<Devices> devices_;
-  std::unique_ptr<scheduler::Engine> engine_;
+  std::unique_ptr<engine::Engine> engine_;
   int life_ = 0;
   bool killed_ = false;
   bool ending_ = false;
@@ -154,7 +154,7 @@ class Simulation : private Watcher {
 
   std::map<std::string, std::unique_ptr<Session>> sessions_;   // by resource name
   std::map<std::string, std::map<std::string, Array>> named_;  // tenant -> resource name
-  std::map<int, std::shared_ptr<scheduler::OperationHandle>> tickets_;
+  std::map<int, std::shared_ptr<engine::OperationHandle>> tickets_;
   std::vector<Fetch> fetches_;
   std::map<std::string, Job> jobs_;
   std::vector<std::string> ended_jobs_;

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::simulation {
 namespace {
@@ -13,7 +13,7 @@ constexpr size_t kTraceLines = 400;
 
 }  // namespace
 
-World::World(uint64_t seed) : random_(seed) { simulated_surroundings = this; }
+World::World(uint64_t seed) : random_(seed) { simulated_environment = this; }
 
 World::~World() {
   for (auto& fiber : fibers_) {
@@ -21,7 +21,7 @@ World::~World() {
     fiber->go.release();
     fiber->thread.join();
   }
-  simulated_surroundings = nullptr;
+  simulated_environment = nullptr;
 }
 
 void World::At(const void* owner, SteadyTime time, std::function<void()> work) {

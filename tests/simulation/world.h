@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::simulation {
 
@@ -23,12 +23,12 @@ namespace stride::simulation {
 // only the seed decides their order. Blocking work (of an executor, or a client's call) has its own
 // thread, but only one thread ever runs: it hands over when it waits or ends. Not thread-safe for
 // that reason.
-class World : public Surroundings {
+class World : public Environment {
  public:
   explicit World(uint64_t seed);
   ~World() override;
 
-  // Surroundings. `Run` starts its work after a delay, like a thread.
+  // Environment. `Run` starts its work after a delay, like a thread.
   SteadyTime Now() override { return now_; }
   absl::Time WallNow() override { return wall_start_ + (now_ - kStart); }
   void At(const void* owner, SteadyTime time, std::function<void()> work) override;

@@ -47,7 +47,7 @@ absl::Status FakeArrays::NotThere(const std::string& name) {
 
 using Bytes = std::shared_ptr<std::string>;
 
-class FakeSink : public scheduler::ByteSink {
+class FakeSink : public engine::ByteSink {
  public:
   explicit FakeSink(Bytes bytes) : bytes_(std::move(bytes)) {}
   absl::Status Write(std::string_view bytes) override {
@@ -61,7 +61,7 @@ class FakeSink : public scheduler::ByteSink {
 };
 
 // Stores the bytes under the name once they are complete.
-class FakeAccess : public scheduler::WriteAccess {
+class FakeAccess : public engine::WriteAccess {
  public:
   FakeAccess(std::shared_ptr<FakeArrays::State> state, std::string name, Bytes bytes)
       : state_(std::move(state)), name_(std::move(name)), bytes_(std::move(bytes)) {}
@@ -83,7 +83,7 @@ class FakeAccess : public scheduler::WriteAccess {
 };
 
 // An array as it was when the download or the fetch was accepted.
-class FakeSource : public scheduler::ByteSource {
+class FakeSource : public engine::ByteSource {
  public:
   FakeSource(std::shared_ptr<FakeArrays::State> state, FakeArrays::Entry array)
       : state_(std::move(state)),
@@ -171,7 +171,7 @@ absl::Status FakeArrays::Delete(const TenantId& tenant, const std::string& name)
   return state_->arrays.erase(name) > 0 ? absl::OkStatus() : NotThere(name);
 }
 
-absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeArrays::BeginUpload(
+absl::StatusOr<std::unique_ptr<engine::Upload>> FakeArrays::BeginUpload(
     const TenantId& tenant, const v1::PutArrayRequest::Header& header, SteadyTime deadline) {
   if (header.spec().shape_size() != 1) {
     return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "spec.shape", "must have one axis here");
@@ -179,14 +179,14 @@ absl::StatusOr<std::unique_ptr<scheduler::Upload>> FakeArrays::BeginUpload(
   std::lock_guard lock(state_->mutex);
   ++state_->uploads;
   auto bytes = std::make_shared<std::string>();
-  return std::make_unique<scheduler::Upload>(
+  return std::make_unique<engine::Upload>(
       header.spec().shape(0),
       std::make_unique<FakeAccess>(
           state_, absl::StrCat(header.parent(), "/arrays/", header.array_id()), bytes),
       std::make_unique<FakeSink>(bytes));
 }
 
-absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeArrays::BeginDownload(
+absl::StatusOr<std::unique_ptr<engine::Download>> FakeArrays::BeginDownload(
     const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) {
   std::unique_lock lock(state_->mutex);
   auto it = state_->arrays.find(request.name());
@@ -194,20 +194,21 @@ absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeArrays::BeginDownload(
   if (!state_->WaitUntil(deadline, lock, [&] { return it->second.ready; }))
     return absl::DeadlineExceededError("");
   if (!it->second.error.ok()) return it->second.error;
-  auto download = std::make_unique<scheduler::Download>(
+  auto download = std::make_unique<engine::Download>(
       it->second.bytes.size(), std::make_unique<FakeSource>(state_, it->second));
   download->set_array(Describe(request.name(), it->second));
   return download;
 }
 
-absl::StatusOr<std::unique_ptr<scheduler::Download>> FakeArrays::BeginFetch(
-    const TenantId& tenant, const std::string& session, uint64_t handle) {
+absl::StatusOr<std::unique_ptr<engine::Download>> FakeArrays::BeginFetch(const TenantId& tenant,
+                                                                         const std::string& session,
+                                                                         uint64_t handle) {
   std::unique_lock lock(state_->mutex);
   std::string name = HandleName(session, handle);
   auto it = state_->arrays.find(name);
   if (it == state_->arrays.end()) return NotThere(name);
-  return std::make_unique<scheduler::Download>(it->second.bytes.size(),
-                                               std::make_unique<FakeSource>(state_, it->second));
+  return std::make_unique<engine::Download>(it->second.bytes.size(),
+                                            std::make_unique<FakeSource>(state_, it->second));
 }
 
 }  // namespace stride::testing

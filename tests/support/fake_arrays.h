@@ -10,12 +10,12 @@
 #include <string>
 
 #include "server/base/steady_time.h"
-#include "server/scheduler/service/array_service.h"
+#include "server/engine/service/array_service.h"
 
 namespace stride::testing {
 
 // Arrays as strings in memory, by name. FakeOperations writes them. Thread-safe.
-class FakeArrays : public scheduler::ArrayService {
+class FakeArrays : public engine::ArrayService {
  public:
   FakeArrays();
 
@@ -35,14 +35,14 @@ class FakeArrays : public scheduler::ArrayService {
   absl::StatusOr<v1::ListArraysResponse> List(const TenantId& tenant,
                                               const v1::ListArraysRequest& request) override;
   absl::Status Delete(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<std::unique_ptr<scheduler::Upload>> BeginUpload(
+  absl::StatusOr<std::unique_ptr<engine::Upload>> BeginUpload(
       const TenantId& tenant, const v1::PutArrayRequest::Header& header,
       SteadyTime deadline) override;
-  absl::StatusOr<std::unique_ptr<scheduler::Download>> BeginDownload(
+  absl::StatusOr<std::unique_ptr<engine::Download>> BeginDownload(
       const TenantId& tenant, const v1::FetchArrayRequest& request, SteadyTime deadline) override;
-  absl::StatusOr<std::unique_ptr<scheduler::Download>> BeginFetch(const TenantId& tenant,
-                                                                  const std::string& session,
-                                                                  uint64_t handle) override;
+  absl::StatusOr<std::unique_ptr<engine::Download>> BeginFetch(const TenantId& tenant,
+                                                               const std::string& session,
+                                                               uint64_t handle) override;
 
  private:
   friend class FakeOperations;

@@ -34,11 +34,11 @@ absl::StatusOr<std::unique_ptr<broker::Broker>> broker::Broker::Create(BrokerOpt
   return std::make_unique<FakeBroker>();
 }
 
-std::unique_ptr<scheduler::Engine> scheduler::Engine::Create(EngineOptions options,
-                                                             broker::Broker* broker,
-                                                             keeper::Keeper* keeper,
-                                                             std::vector<NamedFd> kept,
-                                                             durable::DurableStore*) {
+std::unique_ptr<engine::Engine> engine::Engine::Create(EngineOptions options,
+                                                       broker::Broker* broker,
+                                                       fd_store::FdStore* fd_store,
+                                                       std::vector<NamedFd> kept,
+                                                       durable::DurableStore*) {
   auto engine = std::make_unique<testing::FakeEngine>();
   // Then work always remains, and a drain never ends by itself.
   if (std::getenv("STRIDE_FAKE_HOLD") != nullptr) engine->operations().Hold();

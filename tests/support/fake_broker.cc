@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 #include "tests/support/count_allocations.h"
 
 namespace stride::testing {
@@ -22,8 +22,8 @@ class Background {
     return background;
   }
   void Run(std::function<void()> work) {
-    if (simulated_surroundings != nullptr) {
-      simulated_surroundings->Run(this, std::move(work));
+    if (simulated_environment != nullptr) {
+      simulated_environment->Run(this, std::move(work));
       return;
     }
     {
@@ -38,7 +38,7 @@ class Background {
     }).detach();
   }
   void Wait() {
-    if (simulated_surroundings != nullptr) simulated_surroundings->Finish(this);
+    if (simulated_environment != nullptr) simulated_environment->Finish(this);
     absl::MutexLock lock(&mutex_);
     auto idle = [this] { return running_ == 0; };
     mutex_.Await(absl::Condition(&idle));

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "server/scheduler/service/device_service.h"
+#include "server/engine/service/device_service.h"
 
 namespace stride::testing {
 
 // Two CPU devices, `devices/cpu:0` and `devices/cpu:1`, that serve. Thread-safe.
-class FakeDevices : public scheduler::DeviceService {
+class FakeDevices : public engine::DeviceService {
  public:
   FakeDevices();
   void SetName(int device, const std::string& name);
@@ -17,7 +17,7 @@ class FakeDevices : public scheduler::DeviceService {
 
   std::vector<v1::Device> List() override;
   std::vector<v1::DeviceSample> Sample() override;
-  scheduler::SpillSample SampleSpill() override { return {}; }
+  engine::SpillSample SampleSpill() override { return {}; }
   int MostWorkers() override { return 0; }
   void AwaitHealth(SteadyTime) override {}
   void ReportBroken(const std::string&, const std::string&) override {}

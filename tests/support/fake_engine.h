@@ -2,10 +2,10 @@
 
 #include <atomic>
 
-#include "server/scheduler/engine.h"
-#include "server/scheduler/service/function_service.h"
-#include "server/scheduler/service/program_service.h"
-#include "server/scheduler/service/tenant_service.h"
+#include "server/engine/engine.h"
+#include "server/engine/service/function_service.h"
+#include "server/engine/service/program_service.h"
+#include "server/engine/service/tenant_service.h"
 #include "server/session/tenant_accounts.h"
 #include "tests/support/fake_arrays.h"
 #include "tests/support/fake_devices.h"
@@ -18,7 +18,7 @@
 namespace stride::testing {
 
 // Each method answers UNIMPLEMENTED.
-class NoFunctions : public scheduler::FunctionService {
+class NoFunctions : public engine::FunctionService {
  public:
   absl::StatusOr<v1::Function> Create(const TenantId&, const v1::CreateFunctionRequest&,
                                       SteadyTime) override;
@@ -29,7 +29,7 @@ class NoFunctions : public scheduler::FunctionService {
 };
 
 // Each method answers UNIMPLEMENTED.
-class NoPrograms : public scheduler::ProgramService {
+class NoPrograms : public engine::ProgramService {
  public:
   absl::StatusOr<v1::CreateProgramResponse> Create(const TenantId&,
                                                    const v1::CreateProgramRequest&) override;
@@ -40,7 +40,7 @@ class NoPrograms : public scheduler::ProgramService {
 };
 
 // Describes tenants from their accounts.
-class FakeTenants : public scheduler::TenantService {
+class FakeTenants : public engine::TenantService {
  public:
   explicit FakeTenants(session::TenantAccounts* accounts) : accounts_(accounts) {}
   v1::Usage GetUsage(const TenantId& tenant) override { return accounts_->Describe(tenant); }
@@ -51,7 +51,7 @@ class FakeTenants : public scheduler::TenantService {
 
 // An engine without devices: one fake for each interface, for tests of the whole front.
 // Thread-safe.
-class FakeEngine : public scheduler::Engine {
+class FakeEngine : public engine::Engine {
  public:
   FakeSessions& sessions() override { return sessions_; }
   FakeArrays& arrays() override { return arrays_; }

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "server/scheduler/service/job_service.h"
+#include "server/engine/service/job_service.h"
 
 namespace stride::testing {
 
 // Jobs that stay queued until they are cancelled. Each has two events: queued (1), cancelled (2).
 // Thread-safe.
-class FakeJobs : public scheduler::JobService {
+class FakeJobs : public engine::JobService {
  public:
   absl::StatusOr<v1::Job> Create(const TenantId& tenant,
                                  const v1::CreateJobRequest& request) override;

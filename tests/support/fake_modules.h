@@ -4,13 +4,13 @@
 #include <mutex>
 #include <string>
 
-#include "server/scheduler/service/module_service.h"
+#include "server/engine/service/module_service.h"
 
 namespace stride::testing {
 
 // Modules as they were given; nothing is compiled. Source `wrong` fails with a log of 100,000
 // lines. Thread-safe.
-class FakeModules : public scheduler::ModuleService {
+class FakeModules : public engine::ModuleService {
  public:
   absl::StatusOr<v1::Module> Create(const TenantId& tenant, const v1::CreateModuleRequest& request,
                                     SteadyTime deadline) override;

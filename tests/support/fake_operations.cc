@@ -6,7 +6,7 @@
 
 namespace stride::testing {
 
-class FakeHandle : public scheduler::OperationHandle {
+class FakeHandle : public engine::OperationHandle {
  public:
   FakeHandle(std::shared_ptr<FakeOperations::Work> work, std::vector<std::string> names,
              std::string bytes, absl::Status end)
@@ -27,7 +27,7 @@ class FakeHandle : public scheduler::OperationHandle {
     std::lock_guard lock(work_->arrays->mutex);
     return Ended();
   }
-  void Cancel(scheduler::SubmitBatch*) override {
+  void Cancel(engine::SubmitBatch*) override {
     std::vector<FakeOperations::Callback> callbacks;
     {
       std::lock_guard lock(work_->arrays->mutex);
@@ -41,7 +41,7 @@ class FakeHandle : public scheduler::OperationHandle {
     }
     for (auto& callback : callbacks) callback.done(Cancelled());
   }
-  void OnDone(Done callback, scheduler::SubmitBatch*) override {
+  void OnDone(Done callback, engine::SubmitBatch*) override {
     {
       std::lock_guard lock(work_->arrays->mutex);
       if (!Ended()) {
@@ -52,7 +52,7 @@ class FakeHandle : public scheduler::OperationHandle {
     callback(cancelled_ ? Cancelled() : end_);
   }
   using OperationHandle::Describe;
-  void Describe(absl::FunctionRef<v1::Array*()> add, scheduler::SubmitBatch*) const override {
+  void Describe(absl::FunctionRef<v1::Array*()> add, engine::SubmitBatch*) const override {
     std::lock_guard lock(work_->arrays->mutex);
     for (const std::string& name : names_)
       *add() = FakeArrays::Describe(name, FakeArrays::Entry{bytes_, Ended(), absl::OkStatus()});
@@ -105,7 +105,7 @@ void FakeOperations::Hold() {
 }
 
 void FakeOperations::LetGo() {
-  std::multimap<const scheduler::OperationHandle*, Callback> callbacks;
+  std::multimap<const engine::OperationHandle*, Callback> callbacks;
   {
     std::lock_guard lock(work_->arrays->mutex);
     work_->held = false;
@@ -152,7 +152,7 @@ std::vector<std::string> FakeOperations::tenants_seen() const {
   return work_->tenants;
 }
 
-absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> FakeOperations::Submit(
+absl::StatusOr<std::shared_ptr<engine::OperationHandle>> FakeOperations::Submit(
     const TenantId& tenant, const std::string& session, const ops::OperationView& operation,
     SteadyTime deadline) {
   std::lock_guard lock(work_->arrays->mutex);

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "server/base/steady_time.h"
-#include "server/scheduler/service/operation_service.h"
+#include "server/engine/service/operation_service.h"
 #include "tests/support/fake_arrays.h"
 
 namespace stride::testing {
 
 // Knows two operations: a copy of a handle or inline array, and a fill of uint8 zeros. Tests hold
 // the work back to look at what happens in between. Thread-safe.
-class FakeOperations : public scheduler::OperationService {
+class FakeOperations : public engine::OperationService {
  public:
   // Results become arrays of `arrays`, which must outlive this.
   explicit FakeOperations(FakeArrays* arrays);
@@ -38,11 +38,11 @@ class FakeOperations : public scheduler::OperationService {
   std::vector<std::string> tenants_seen() const;
 
   // --- OperationService ---
-  std::unique_ptr<scheduler::SubmitBatch> BeginSubmitBatch(const TenantId&) override {
+  std::unique_ptr<engine::SubmitBatch> BeginSubmitBatch(const TenantId&) override {
     return nullptr;
   }
   bool MayBatch(const v1::Operation&) const override { return false; }
-  absl::StatusOr<std::shared_ptr<scheduler::OperationHandle>> Submit(
+  absl::StatusOr<std::shared_ptr<engine::OperationHandle>> Submit(
       const TenantId& tenant, const std::string& session, const ops::OperationView& operation,
       SteadyTime deadline) override;
   void Refuse(const TenantId&, const std::string&, const ops::OperationView&,
@@ -53,7 +53,7 @@ class FakeOperations : public scheduler::OperationService {
  private:
   friend class FakeHandle;
   struct Callback {
-    scheduler::OperationHandle::Done done;
+    engine::OperationHandle::Done done;
     absl::Status end;
   };
   // Guarded by the mutex of the arrays. Shared with the handles.
@@ -62,7 +62,7 @@ class FakeOperations : public scheduler::OperationService {
     bool held = false;
     std::optional<absl::Status> next_submit;
     std::optional<absl::Status> next_work;
-    std::multimap<const scheduler::OperationHandle*, Callback>
+    std::multimap<const engine::OperationHandle*, Callback>
         callbacks;  // callbacks of unfinished work
     std::vector<std::string> tenants;
     int submitted = 0;

@@ -8,18 +8,18 @@
 
 namespace stride::testing {
 
-absl::StatusOr<scheduler::PinnedMemory> FakeRegions::Pin(std::string name, int64_t size) {
+absl::StatusOr<engine::PinnedMemory> FakeRegions::Pin(std::string name, int64_t size) {
   auto file = CreateMemoryFile("fake", static_cast<size_t>(size));
   if (!file.ok()) return file.status();
   auto owner = std::make_shared<const UniqueFd>(*std::move(file));
   const int fd = owner->get();
   pinned_.insert(name);
-  return scheduler::PinnedMemory{std::move(owner), fd, std::move(name)};
+  return engine::PinnedMemory{std::move(owner), fd, std::move(name)};
 }
 
-absl::StatusOr<scheduler::PinnedMemory> FakeRegions::Create(const TenantId&,
-                                                            const v1::CreateRegionRequest& request,
-                                                            v1::CreateRegionResponse* response) {
+absl::StatusOr<engine::PinnedMemory> FakeRegions::Create(const TenantId&,
+                                                         const v1::CreateRegionRequest& request,
+                                                         v1::CreateRegionResponse* response) {
   absl::MutexLock lock(&mutex_);
   response->mutable_region()->set_name(absl::StrCat(request.parent(), "/regions/", ++num_created_));
   response->mutable_region()->set_size_bytes(request.size_bytes());
@@ -31,10 +31,9 @@ absl::Status FakeRegions::Delete(const TenantId&, const std::string& name) {
   return pinned_.erase(name) > 0 ? absl::OkStatus() : absl::NotFoundError(name);
 }
 
-absl::StatusOr<scheduler::PinnedMemory> FakeRegions::Map(const TenantId&,
-                                                         const v1::MapArrayRequest& request,
-                                                         SteadyTime,
-                                                         v1::MapArrayResponse* response) {
+absl::StatusOr<engine::PinnedMemory> FakeRegions::Map(const TenantId&,
+                                                      const v1::MapArrayRequest& request,
+                                                      SteadyTime, v1::MapArrayResponse* response) {
   absl::MutexLock lock(&mutex_);
   response->set_device_kind("cpu");
   response->set_memory_bytes(4096);

@@ -5,29 +5,28 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/scheduler/service/region_service.h"
+#include "server/engine/service/region_service.h"
 
 namespace stride::testing {
 
 // Pinned memory files: regions in any session, and as the memory of any array. Thread-safe.
-class FakeRegions : public scheduler::RegionService {
+class FakeRegions : public engine::RegionService {
  public:
-  absl::StatusOr<scheduler::PinnedMemory> Create(const TenantId& tenant,
-                                                 const v1::CreateRegionRequest& request,
-                                                 v1::CreateRegionResponse* response) override;
+  absl::StatusOr<engine::PinnedMemory> Create(const TenantId& tenant,
+                                              const v1::CreateRegionRequest& request,
+                                              v1::CreateRegionResponse* response) override;
   // NOT_FOUND for memory that is not pinned.
   absl::Status Delete(const TenantId& tenant, const std::string& name) override;
-  absl::StatusOr<scheduler::PinnedMemory> Map(const TenantId& tenant,
-                                              const v1::MapArrayRequest& request,
-                                              SteadyTime deadline,
-                                              v1::MapArrayResponse* response) override;
+  absl::StatusOr<engine::PinnedMemory> Map(const TenantId& tenant,
+                                           const v1::MapArrayRequest& request, SteadyTime deadline,
+                                           v1::MapArrayResponse* response) override;
   void Release(const std::string& name, std::shared_ptr<const void> end) override;
   int64_t bytes() const override { return 0; }
 
   size_t num_pinned() const;
 
  private:
-  absl::StatusOr<scheduler::PinnedMemory> Pin(std::string name, int64_t size);
+  absl::StatusOr<engine::PinnedMemory> Pin(std::string name, int64_t size);
 
   mutable absl::Mutex mutex_;
   int num_created_ ABSL_GUARDED_BY(mutex_) = 0;

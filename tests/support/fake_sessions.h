@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "server/scheduler/service/session_service.h"
+#include "server/engine/service/session_service.h"
 
 namespace stride::testing {
 
 // Has a session of any name, except `sessions/none` (NOT_FOUND) and `sessions/broken`, whose error
 // has a text that no client may see. Thread-safe.
-class FakeSessions : public scheduler::SessionService {
+class FakeSessions : public engine::SessionService {
  public:
   // The tenant of each Create, in order.
   std::vector<std::string> tenants_seen() const;

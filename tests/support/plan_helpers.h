@@ -61,7 +61,7 @@ inline v1::Operation ExpressionOf(const std::string& text, const std::vector<std
   return operation;
 }
 
-inline int CountOps(const wire::Program& program, const std::string& op = "") {
+inline int CountOps(const wire::ScalarProgram& program, const std::string& op = "") {
   int count = 0;
   for (const auto& instruction : program.instructions()) {
     count +=

@@ -32,8 +32,8 @@
 #include "server/api/run_server.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
-#include "server/base/surroundings.h"
-#include "server/scheduler/engine.h"
+#include "server/base/environment.h"
+#include "server/engine/engine.h"
 
 namespace stride::api {
 namespace {
@@ -74,7 +74,7 @@ std::unique_ptr<Authenticator> AuthenticatorOf(const FrontOptions& options) {
                                    options.trust_local ? std::move(trusting) : nullptr);
 }
 
-ComputeServices ComputeServicesOf(scheduler::Engine& engine) {
+ComputeServices ComputeServicesOf(engine::Engine& engine) {
   return {.sessions = &engine.sessions(),
           .arrays = &engine.arrays(),
           .operations = &engine.operations(),
@@ -83,7 +83,7 @@ ComputeServices ComputeServicesOf(scheduler::Engine& engine) {
 
 class FrontImpl final : public Front {
  public:
-  FrontImpl(const FrontOptions& options, scheduler::Engine* engine, metrics::Sampler* sampler)
+  FrontImpl(const FrontOptions& options, engine::Engine* engine, metrics::Sampler* sampler)
       : authenticator_(AuthenticatorOf(options)),
         call_gate_(std::max(1, options.max_threads / 2), options.max_threads),
         environment_{authenticator_.get(), &counters_, options.audit, &call_gate_, &bytes_},
@@ -285,7 +285,7 @@ void FrontImpl::Stop(SteadyTime deadline) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Front>> Front::Start(const FrontOptions& options,
-                                                    scheduler::Engine* engine,
+                                                    engine::Engine* engine,
                                                     metrics::Sampler* sampler,
                                                     std::vector<ListeningSocket> sockets) {
   auto front = std::make_unique<FrontImpl>(options, engine, sampler);

@@ -15,7 +15,7 @@
 #include "server/identity/identity.h"
 #include "server/metrics/sampler.h"
 
-namespace stride::scheduler {
+namespace stride::engine {
 class Engine;
 }
 
@@ -48,7 +48,7 @@ class Front {
  public:
   // Serves at once. `engine` and `sampler` must outlive the front.
   static absl::StatusOr<std::unique_ptr<Front>> Start(const FrontOptions& options,
-                                                      scheduler::Engine* engine,
+                                                      engine::Engine* engine,
                                                       metrics::Sampler* sampler,
                                                       std::vector<ListeningSocket> sockets);
   virtual ~Front() = default;

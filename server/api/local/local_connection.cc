@@ -14,8 +14,8 @@
 #include "server/api/request_parser.h"
 #include "server/api/run_operation.h"
 #include "server/api/status.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 #include "server/base/system_error.h"
 
 namespace stride::api {
@@ -71,7 +71,7 @@ absl::Status WrongKind(std::string_view where) {
 }
 
 // Waits for the end of the operation. Returns an error only when the client no longer waits for it.
-absl::Status AwaitEnd(const Call& call, scheduler::OperationHandle& handle) {
+absl::Status AwaitEnd(const Call& call, engine::OperationHandle& handle) {
   for (;;) {
     const SteadyTime until = std::min(call.deadline(), Now() + kPollInterval);
     handle.Wait(until).IgnoreError();
@@ -310,8 +310,8 @@ bool LocalConnection::ServeMemory(const Frame& frame, const char* method, Make m
   absl::Status status = call.status();
   ByteBudget::Charge charge(environment_.bytes, call.tenant());
   if (status.ok()) status = Parse(frame, kControlRequest, &charge, &request);
-  auto memory = status.ok() ? make(call, request, &response)
-                            : absl::StatusOr<scheduler::PinnedMemory>(status);
+  auto memory =
+      status.ok() ? make(call, request, &response) : absl::StatusOr<engine::PinnedMemory>(status);
   if (!memory.ok()) return socket_.Write(v1::LOCAL_FRAME_STATUS, call.FinishLocal(memory.status()));
   // The client may delete the memory while this thread still sends: no reference of it stays here.
   const UniqueFd fd(fcntl(memory->fd, F_DUPFD_CLOEXEC, 0));

@@ -11,7 +11,7 @@
 #include "server/api/local/frame_socket.h"
 #include "server/api/local/pins.h"
 #include "server/base/unique_fd.h"
-#include "server/scheduler/service/region_service.h"
+#include "server/engine/service/region_service.h"
 
 namespace stride::api {
 
@@ -26,7 +26,7 @@ class LocalConnection {
   // All must outlive the connections.
   struct Services {
     ComputeServices compute;
-    scheduler::RegionService* regions;
+    engine::RegionService* regions;
     ArrayTransfer* transfer;
     Pins* pins;
   };

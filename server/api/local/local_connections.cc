@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "server/api/local/local_listener.h"
+#include "server/base/environment.h"
 #include "server/base/random_id.h"
-#include "server/base/surroundings.h"
 
 namespace stride::api {
 
 LocalConnections::LocalConnections(CallEnvironment* environment, const ComputeServices& services,
-                                   scheduler::RegionService* regions, ArrayTransfer* transfer,
+                                   engine::RegionService* regions, ArrayTransfer* transfer,
                                    int max_per_tenant, int max)
     : environment_(*environment),
       pins_([regions](const std::string& memory, std::shared_ptr<const void> end) {
@@ -22,7 +22,7 @@ LocalConnections::LocalConnections(CallEnvironment* environment, const ComputeSe
 
 LocalConnections::~LocalConnections() { Stop(Now()); }
 
-absl::StatusOr<LocalConnections::Ticket> LocalConnections::Invite(
+absl::StatusOr<LocalConnections::Ticket> LocalConnections::IssueToken(
     const Call& call, Authenticator::Again authenticate) {
   absl::MutexLock lock(&mutex_);
   DropOldTickets(Now());
@@ -30,18 +30,18 @@ absl::StatusOr<LocalConnections::Ticket> LocalConnections::Invite(
   if (absl::Status status = gate_.Enter(call.tenant()); !status.ok()) return status;
   // Five bits a byte.
   Ticket ticket{RandomId(LocalListener::kTicketBytes), Now() + kTicketLife};
-  guests_[ticket.secret] = {call.tenant(), std::move(authenticate), call.peer(),
-                            ticket.expire_time};
+  pending_peers_[ticket.secret] = {call.tenant(), std::move(authenticate), call.peer(),
+                                   ticket.expire_time};
   return ticket;
 }
 
 bool LocalConnections::Admit(std::string_view secret, UniqueFd socket) {
   absl::MutexLock lock(&mutex_);
   DropOldTickets(Now());
-  const auto it = guests_.find(secret);
-  if (it == guests_.end() || stopping_) return false;
-  Guest guest = std::move(it->second);
-  guests_.erase(it);
+  const auto it = pending_peers_.find(secret);
+  if (it == pending_peers_.end() || stopping_) return false;
+  PendingPeer guest = std::move(it->second);
+  pending_peers_.erase(it);
   connections_.emplace_back(&environment_, services_, guest.tenant, std::move(guest.authenticate),
                             std::move(guest.peer), std::move(socket));
   threads_.Run([this, tenant = std::move(guest.tenant),
@@ -58,10 +58,10 @@ void LocalConnections::Serve(Connections::iterator connection, const TenantId& t
 }
 
 void LocalConnections::DropOldTickets(SteadyTime now) {
-  for (auto it = guests_.begin(); it != guests_.end();) {
+  for (auto it = pending_peers_.begin(); it != pending_peers_.end();) {
     const bool old = it->second.expire_time <= now;
     if (old) gate_.Leave(it->second.tenant);
-    it = old ? guests_.erase(it) : std::next(it);
+    it = old ? pending_peers_.erase(it) : std::next(it);
   }
 }
 

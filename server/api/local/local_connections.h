@@ -34,13 +34,13 @@ class LocalConnections {
 
   // The pointers must outlive this object. A ticket already reserves its connection's place.
   LocalConnections(CallEnvironment* environment, const ComputeServices& services,
-                   scheduler::RegionService* regions, ArrayTransfer* transfer, int max_per_tenant,
+                   engine::RegionService* regions, ArrayTransfer* transfer, int max_per_tenant,
                    int max);
   ~LocalConnections();
 
   // RESOURCE_EXHAUSTED at the limit of the caller's tenant or of all; UNAVAILABLE when the daemon
   // stops.
-  absl::StatusOr<Ticket> Invite(const Call& call, Authenticator::Again authenticate);
+  absl::StatusOr<Ticket> IssueToken(const Call& call, Authenticator::Again authenticate);
   // Serves the connection from now on, for the caller that the ticket was issued to. Each ticket
   // works once; false: it is not valid. Does not block.
   bool Admit(std::string_view secret, UniqueFd socket);
@@ -52,7 +52,7 @@ class LocalConnections {
   void Stop(SteadyTime deadline);
 
  private:
-  struct Guest {
+  struct PendingPeer {
     TenantId tenant;
     Authenticator::Again authenticate;
     std::string peer;
@@ -69,7 +69,8 @@ class LocalConnections {
   CallGate gate_;
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<std::string, Guest, std::less<>> guests_ ABSL_GUARDED_BY(mutex_);  // by secret
+  std::map<std::string, PendingPeer, std::less<>> pending_peers_
+      ABSL_GUARDED_BY(mutex_);  // by secret
   Connections connections_ ABSL_GUARDED_BY(mutex_);
   Executor threads_;  // as many threads as connections allowed
 };

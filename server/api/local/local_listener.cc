@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/api/log.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::api {
 namespace {

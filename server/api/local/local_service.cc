@@ -1,15 +1,15 @@
 #include "server/api/local/local_service.h"
 
 #include "server/api/serve.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 
 namespace stride::api {
 
-absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(const Call& call) {
+absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::IssueToken(const Call& call) {
   if (socket_path_.empty())
     return NotImplemented("local connections", "this daemon listens on no Unix socket");
-  auto ticket = connections_.Invite(call, call.RememberCaller());
+  auto ticket = connections_.IssueToken(call, call.RememberCaller());
   if (!ticket.ok()) return ticket.status();
   v1::ConnectResponse response;
   response.set_socket_path(socket_path_);
@@ -21,7 +21,7 @@ absl::StatusOr<v1::ConnectResponse> LocalServiceAdapter::Invite(const Call& call
 void LocalServiceAdapter::AddMethods() {
   Unary<v1::ConnectRequest, v1::ConnectResponse>(
       "LocalService/Connect", kControlRequest,
-      [this](Call& call, const auto&, auto* response) { return Into(Invite(call), response); });
+      [this](Call& call, const auto&, auto* response) { return Into(IssueToken(call), response); });
 }
 
 }  // namespace stride::api

@@ -23,7 +23,7 @@ class LocalServiceAdapter final : public RawService<v1::LocalService::Service> {
 
  private:
   void AddMethods();
-  absl::StatusOr<v1::ConnectResponse> Invite(const Call& call);
+  absl::StatusOr<v1::ConnectResponse> IssueToken(const Call& call);
 
   LocalConnections& connections_;
   std::string socket_path_;

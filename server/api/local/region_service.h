@@ -3,7 +3,7 @@
 #include "server/api/call.h"
 #include "server/api/local/pins.h"
 #include "server/api/raw_methods.h"
-#include "server/scheduler/service/region_service.h"
+#include "server/engine/service/region_service.h"
 #include "stride/v1/region_service.grpc.pb.h"
 
 namespace stride::api {
@@ -13,7 +13,7 @@ namespace stride::api {
 class RegionServiceAdapter final : public RawService<v1::RegionService::Service> {
  public:
   // All must outlive the server.
-  RegionServiceAdapter(CallEnvironment* environment, scheduler::RegionService* regions, Pins* pins)
+  RegionServiceAdapter(CallEnvironment* environment, engine::RegionService* regions, Pins* pins)
       : RawService(environment), regions_(regions), pins_(pins) {
     AddMethods();
   }
@@ -21,7 +21,7 @@ class RegionServiceAdapter final : public RawService<v1::RegionService::Service>
  private:
   void AddMethods();
 
-  scheduler::RegionService* const regions_;
+  engine::RegionService* const regions_;
   Pins* const pins_;
 };
 

@@ -238,7 +238,7 @@ class Planner {
   }
 
   const wire::ElementwiseLaunch& launch_;
-  const wire::Program& program_;
+  const wire::ScalarProgram& program_;
   BlockSteps plan_;
   std::vector<Value> values_;
   std::vector<Numbered> steps_;

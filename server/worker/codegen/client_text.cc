@@ -39,10 +39,10 @@ bool IsInclude(absl::string_view line) {
   return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "include");
 }
 
-std::vector<const wire::Program*> ProgramsOf(const wire::Code& code) {
-  std::vector<const wire::Program*> programs = {&code.elementwise().program(), &code.reduce().map(),
-                                                &code.reduce().combine_program(),
-                                                &code.reduce().finish()};
+std::vector<const wire::ScalarProgram*> ProgramsOf(const wire::Code& code) {
+  std::vector<const wire::ScalarProgram*> programs = {
+      &code.elementwise().program(), &code.reduce().map(), &code.reduce().combine_program(),
+      &code.reduce().finish()};
   for (const auto& program : code.routine().programs()) programs.push_back(&program.program());
   return programs;
 }
@@ -76,7 +76,7 @@ bool HasClientText(const wire::Code& code) { return !ClientTexts(code).empty(); 
 
 std::string ClientTexts(const wire::Code& code) {
   std::string texts = code.routine().function().source();
-  for (const wire::Program* program : ProgramsOf(code)) {
+  for (const wire::ScalarProgram* program : ProgramsOf(code)) {
     for (const auto& function : program->functions()) {
       absl::StrAppend(&texts, "\n", function.source());
     }

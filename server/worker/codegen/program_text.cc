@@ -21,7 +21,7 @@ absl::Status Broken(const std::string& what) {
 
 DType TypeOf(const Instruction& instruction) { return static_cast<DType>(instruction.dtype()); }
 
-bool IsTurn(const wire::Program& program, const Instruction& instruction) {
+bool IsTurn(const wire::ScalarProgram& program, const Instruction& instruction) {
   if (instruction.kind() != Instruction::KIND_OP || instruction.arguments_size() != 1) return false;
   if (instruction.op() != "sin" && instruction.op() != "cos" && instruction.op() != "tan")
     return false;
@@ -34,8 +34,8 @@ bool IsTurn(const wire::Program& program, const Instruction& instruction) {
 // Converts instructions to text, in order.
 class Writer {
  public:
-  Writer(const std::string& name, const wire::Program& program, const std::vector<DType>& inputs,
-         bool takes_turns)
+  Writer(const std::string& name, const wire::ScalarProgram& program,
+         const std::vector<DType>& inputs, bool takes_turns)
       : name_(name), program_(program), inputs_(inputs), takes_turns_(takes_turns) {}
 
   absl::StatusOr<ProgramText> Write() {
@@ -253,7 +253,7 @@ class Writer {
   }
 
   const std::string& name_;
-  const wire::Program& program_;
+  const wire::ScalarProgram& program_;
   const std::vector<DType>& inputs_;
   const bool takes_turns_;
   std::map<uint32_t, DType> scalars_;
@@ -312,23 +312,23 @@ std::string Preamble(Target target, const std::vector<DType>& dtypes) {
                       kGenericHeader);
 }
 
-bool UsesRandom(const wire::Program& program) {
+bool UsesRandom(const wire::ScalarProgram& program) {
   return std::any_of(
       program.instructions().begin(), program.instructions().end(),
       [](const Instruction& instruction) { return instruction.op().rfind("random_", 0) == 0; });
 }
 
-bool UsesTurns(const wire::Program& program) {
+bool UsesTurns(const wire::ScalarProgram& program) {
   return std::any_of(program.instructions().begin(), program.instructions().end(),
                      [&](const Instruction& instruction) { return IsTurn(program, instruction); });
 }
 
-void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes) {
+void CollectTypes(const wire::ScalarProgram& program, std::vector<DType>* dtypes) {
   for (const Instruction& instruction : program.instructions())
     dtypes->push_back(TypeOf(instruction));
 }
 
-absl::StatusOr<ProgramText> EmitProgram(const std::string& name, const wire::Program& program,
+absl::StatusOr<ProgramText> EmitProgram(const std::string& name, const wire::ScalarProgram& program,
                                         const std::vector<DType>& inputs, bool takes_turns) {
   return Writer(name, program, inputs, takes_turns).Write();
 }

@@ -25,12 +25,12 @@ absl::StatusOr<std::string> LiteralText(DType dtype, const std::string& bytes);
 std::string Preamble(Target target, const std::vector<DType>& dtypes);
 
 // Whether the program needs device/random.h after these.
-bool UsesRandom(const wire::Program& program);
+bool UsesRandom(const wire::ScalarProgram& program);
 // Whether the program has a sine, cosine or tangent of a float32 or float64.
-bool UsesTurns(const wire::Program& program);
+bool UsesTurns(const wire::ScalarProgram& program);
 
 // Collects all types in a program.
-void CollectTypes(const wire::Program& program, std::vector<DType>* dtypes);
+void CollectTypes(const wire::ScalarProgram& program, std::vector<DType>* dtypes);
 
 // A program as a function:
 //   struct NAMEScalars { T s0; ... };
@@ -42,7 +42,7 @@ struct ProgramText {
   std::string definitions;
   int num_scalars = 0;
 };
-absl::StatusOr<ProgramText> EmitProgram(const std::string& name, const wire::Program& program,
+absl::StatusOr<ProgramText> EmitProgram(const std::string& name, const wire::ScalarProgram& program,
                                         const std::vector<DType>& inputs, bool takes_turns = false);
 
 }  // namespace stride::codegen

@@ -32,7 +32,7 @@ int64_t BytesOf(int32_t dtype) { return ItemSize(static_cast<DType>(dtype)); }
 
 // Whether the launch's output would be a copy of its input, in the same layout.
 bool IsCopy(const wire::ElementwiseLaunch& launch) {
-  const wire::Program& program = launch.by_blocks();
+  const wire::ScalarProgram& program = launch.by_blocks();
   if (program.instructions_size() != 1 || program.results_size() != 1 ||
       program.instructions(0).kind() != wire::Instruction::KIND_INPUT || launch.inputs_size() != 1)
     return false;

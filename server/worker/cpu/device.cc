@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/environment.h"
 #include "server/base/memory_file.h"
-#include "server/base/surroundings.h"
 #include "server/worker/cpu/fault_handler.h"
 #include "server/worker/cpu/lower/blas.h"
 #include "server/worker/cpu/machine.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/worker/cuda/driver/cuda_status.h"
 
 namespace stride::cuda {

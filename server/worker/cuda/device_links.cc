@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/worker/cuda/driver/arena.h"
 #include "server/worker/cuda/driver/cuda_status.h"
 #include "server/worker/cuda/driver/handles.h"

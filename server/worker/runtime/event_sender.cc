@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/wire/status.h"
 
 namespace stride::worker {

@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<Harness>> Harness::Start(const SubjectUnderTest& 
 }
 
 absl::Status Harness::StartDevice(int status_page_fd, int fatal_fd) {
-  recorder_ = std::make_unique<Recorder>(fatal_fd);
+  recorder_ = std::make_unique<JournalWriter>(fatal_fd);
   absl::StatusOr<UniqueFd> staging = CreateMemoryFile("staging", kStagingBytes);
   if (!staging.ok()) return staging.status();
   absl::StatusOr<MemoryMap> map = MemoryMap::Map(staging->get(), kStagingBytes, true);

@@ -43,7 +43,7 @@ class Harness {
   ~Harness();
 
   worker::Device& device() { return *device_; }
-  Recorder& recorder() { return *recorder_; }
+  JournalWriter& recorder() { return *recorder_; }
   wire::StatusPage& status_page() { return *status_page_; }
   std::byte* staging() { return staging_.data(); }
   const SubjectUnderTest& subject() const { return subject_; }
@@ -106,7 +106,7 @@ class Harness {
   absl::Status StartDevice(int status_page_fd, int fatal_fd);
 
   const SubjectUnderTest subject_;
-  std::unique_ptr<Recorder> recorder_;
+  std::unique_ptr<JournalWriter> recorder_;
   MemoryMap staging_, status_page_map_;
   wire::StatusPage* status_page_ = nullptr;
   std::unique_ptr<worker::Device> device_;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::conformance {
 namespace {
@@ -15,39 +15,40 @@ constexpr absl::Duration kPatience = absl::Seconds(60);
 
 }  // namespace
 
-void Recorder::TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds, bool) {
+void JournalWriter::TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds,
+                             bool) {
   absl::MutexLock lock(&mutex_);
   tasks_.push_back({sequence, status, run_seconds});
   task_status_[sequence] = status;
 }
 
-void Recorder::TasksCancelled(uint64_t sequence, bool taken) {
+void JournalWriter::TasksCancelled(uint64_t sequence, bool taken) {
   absl::MutexLock lock(&mutex_);
   cancelled_.emplace(sequence, taken);
 }
 
-std::multimap<uint64_t, bool> Recorder::cancelled() {
+std::multimap<uint64_t, bool> JournalWriter::cancelled() {
   absl::MutexLock lock(&mutex_);
   return cancelled_;
 }
 
-void Recorder::CopyDone(uint64_t id, const absl::Status& status) {
+void JournalWriter::CopyDone(uint64_t id, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   copies_[id] = status;
 }
 
-void Recorder::Printed(uint64_t, const PrintedText& printed) {
+void JournalWriter::Printed(uint64_t, const PrintedText& printed) {
   absl::MutexLock lock(&mutex_);
   printed_.text += printed.text;
   printed_.dropped_lines += printed.dropped_lines;
 }
 
-PrintedText Recorder::printed() {
+PrintedText JournalWriter::printed() {
   absl::MutexLock lock(&mutex_);
   return printed_;
 }
 
-void Recorder::Fatal(uint64_t sequence, const absl::Status& status, bool) {
+void JournalWriter::Fatal(uint64_t sequence, const absl::Status& status, bool) {
   const std::string text = absl::StrCat(sequence, " ", static_cast<int>(status.code()), " ",
                                         std::string(status.message()));
   if (fatal_fd_ < 0) {
@@ -58,7 +59,7 @@ void Recorder::Fatal(uint64_t sequence, const absl::Status& status, bool) {
   _exit(1);
 }
 
-absl::Status Recorder::AwaitTask(uint64_t sequence) {
+absl::Status JournalWriter::AwaitTask(uint64_t sequence) {
   absl::MutexLock lock(&mutex_);
   auto arrived = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return task_status_.count(sequence) != 0;
@@ -69,7 +70,7 @@ absl::Status Recorder::AwaitTask(uint64_t sequence) {
   return task_status_[sequence];
 }
 
-absl::Status Recorder::AwaitCopy(uint64_t id) {
+absl::Status JournalWriter::AwaitCopy(uint64_t id) {
   absl::MutexLock lock(&mutex_);
   auto arrived = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return copies_.count(id) != 0; };
   if (!Await(mutex_, absl::Condition(&arrived), Now() + kPatience)) {
@@ -78,12 +79,12 @@ absl::Status Recorder::AwaitCopy(uint64_t id) {
   return copies_[id];
 }
 
-std::vector<Recorder::Task> Recorder::tasks() {
+std::vector<JournalWriter::Task> JournalWriter::tasks() {
   absl::MutexLock lock(&mutex_);
   return tasks_;
 }
 
-int Recorder::num_copies() {
+int JournalWriter::num_copies() {
   absl::MutexLock lock(&mutex_);
   return static_cast<int>(copies_.size());
 }

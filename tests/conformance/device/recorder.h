@@ -13,7 +13,7 @@ namespace stride::conformance {
 
 // Records a device's reports and lets a test wait for them. A report that takes more than a minute
 // is an error instead of a hang.
-class Recorder : public worker::Completions {
+class JournalWriter : public worker::Completions {
  public:
   struct Task {
     uint64_t sequence = 0;
@@ -23,7 +23,7 @@ class Recorder : public worker::Completions {
 
   // `fatal_fd`: where Fatal writes "SEQUENCE CODE TEXT" before it ends the process; -1: standard
   // error.
-  explicit Recorder(int fatal_fd = -1) : fatal_fd_(fatal_fd) {}
+  explicit JournalWriter(int fatal_fd = -1) : fatal_fd_(fatal_fd) {}
 
   void TaskDone(uint64_t sequence, const absl::Status& status, double run_seconds,
                 bool more) override;

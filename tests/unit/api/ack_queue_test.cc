@@ -6,7 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 namespace stride::api {
 namespace {

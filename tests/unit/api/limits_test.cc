@@ -12,7 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/base/unique_fd.h"
 #include "stride/v1/compute_service.grpc.pb.h"
 #include "stride/v1/device_service.grpc.pb.h"

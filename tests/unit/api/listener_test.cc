@@ -21,7 +21,7 @@
 #include "gtest/gtest.h"
 #include "server/api/header_blocks.h"
 #include "server/api/header_guard.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "tests/support/test_server.h"
 
 namespace stride::api {

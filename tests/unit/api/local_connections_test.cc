@@ -11,9 +11,9 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
 #include "server/base/memory_file.h"
-#include "server/base/surroundings.h"
 #include "server/identity/identity.h"
 #include "server/identity/token.h"
 #include "stride/v1/array_service.pb.h"
@@ -84,7 +84,7 @@ class LocalConnectionTest : public ::testing::Test {
     if (!tenant.empty()) metadata.emplace_back("stride-tenant", tenant);
     return LocalClient::Connect(server_.Connect(), metadata);
   }
-  grpc::Status Invite(v1::ConnectResponse* response, const std::string& tenant = "") {
+  grpc::Status IssueToken(v1::ConnectResponse* response, const std::string& tenant = "") {
     grpc::ClientContext context;
     if (!tenant.empty()) context.AddMetadata("stride-tenant", tenant);
     return v1::LocalService::NewStub(server_.Connect())
@@ -314,7 +314,7 @@ TEST(LocalIdentityTest, RevokedTokenIsRefusedFromTheNextCall) {
 
 TEST_F(LocalConnectionTest, TicketIsValidOnce) {
   v1::ConnectResponse response;
-  ASSERT_TRUE(Invite(&response).ok());
+  ASSERT_TRUE(IssueToken(&response).ok());
   EXPECT_GT(response.expire_time().seconds(), absl::ToUnixSeconds(absl::Now()));
   EXPECT_TRUE(LocalClient::Open(response.socket_path(), response.ticket()).open());
   EXPECT_FALSE(LocalClient::Open(response.socket_path(), response.ticket()).open());
@@ -405,13 +405,13 @@ TEST_F(LocalConnectionTest, ConnectionsPerTenantAreBounded) {
   std::vector<LocalClient> clients;
   for (int i = 0; i < 8; ++i) clients.push_back(Connect("a"));
   v1::ConnectResponse response;
-  EXPECT_EQ(Invite(&response, "a").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(IssueToken(&response, "a").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   LocalClient other = Connect("b");
   ExpectHello(other);
   clients.pop_back();
-  EXPECT_TRUE(Becomes([&] { return Invite(&response, "a").ok(); }));
+  EXPECT_TRUE(Becomes([&] { return IssueToken(&response, "a").ok(); }));
   // A ticket occupies a connection until it is used.
-  EXPECT_EQ(Invite(&response, "a").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(IssueToken(&response, "a").error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST_F(LocalConnectionTest, ShutdownClosesIdleAndWaitsForBusyConnections) {

@@ -2,7 +2,7 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "tests/support/fake_operations.h"
 
 namespace stride::api {
@@ -10,7 +10,7 @@ namespace {
 
 class OperationLogTest : public ::testing::Test {
  protected:
-  std::shared_ptr<scheduler::OperationHandle> Submit() {
+  std::shared_ptr<engine::OperationHandle> Submit() {
     v1::Operation operation;
     operation.mutable_copy()->mutable_input()->mutable_inline_array()->set_data("x");
     return *operations_.Submit({"default"}, "", operation, SteadyTime::InfiniteFuture());
@@ -65,8 +65,8 @@ TEST_F(OperationLogTest, ErrorIsReportedOnceByTheNextMark) {
 // A ticket references arrays, and these pin memory.
 TEST_F(OperationLogTest, LogReferencesNoTicket) {
   operations_.Hold();
-  std::shared_ptr<scheduler::OperationHandle> handle = Submit();
-  std::weak_ptr<scheduler::OperationHandle> weak = handle;
+  std::shared_ptr<engine::OperationHandle> handle = Submit();
+  std::weak_ptr<engine::OperationHandle> weak = handle;
   log_->Accepted(*handle);
   handle.reset();
   EXPECT_TRUE(weak.expired());

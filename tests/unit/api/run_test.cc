@@ -7,8 +7,8 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 #include "stride/v1/compute_service.grpc.pb.h"
 #include "tests/support/await.h"
 #include "tests/support/test_server.h"

@@ -7,7 +7,7 @@
 #include "server/api/job_service.h"
 #include "server/api/session_service.h"
 #include "server/api/tenant_service.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "stride/v1/array_service.grpc.pb.h"
 #include "stride/v1/device_service.grpc.pb.h"
 #include "stride/v1/job_service.grpc.pb.h"

@@ -13,7 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "tests/support/await.h"
 #include "tests/support/temporary_folder.h"
 

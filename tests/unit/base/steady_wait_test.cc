@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/base/timer.h"
 #include "tests/support/wall_clock/wall_clock.h"
 

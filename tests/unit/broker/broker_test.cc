@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/broker/discovery.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/unit/broker/recorder.h"
@@ -94,7 +94,7 @@ TEST(BrokerTest, TakesAndReplacesSpares) {
 
 TEST(BrokerTest, WorkersEndWithTheBroker) {
   auto broker = MakeBroker();
-  Recorder recorder;
+  JournalWriter recorder;
   auto worker = broker->StartWorker(0).value();
   pid_t pid = worker->pid();
   worker->Adopt(recorder.callbacks());
@@ -116,7 +116,7 @@ TEST(BrokerTest, ThreadExitDoesNotEndWorkers) {
     first = broker->StartWorker(0).value();
     second = broker->StartWorker(0).value();
   }).join();
-  Recorder recorder;
+  JournalWriter recorder;
   second->Adopt(recorder.callbacks());
   wire::Task task;
   task.set_sequence(1);

@@ -87,7 +87,7 @@ class CpuWorkerTest : public ::testing::Test {
     auto worker = broker_->StartWorker(0);
     ASSERT_TRUE(worker.ok()) << worker.status();
     worker_ = *std::move(worker);
-    recorder_ = std::make_shared<Recorder>();
+    recorder_ = std::make_shared<JournalWriter>();
     // Callbacks may run after the test: they own their state.
     WorkerCallbacks callbacks = recorder_->callbacks();
     worker_->Adopt(
@@ -164,7 +164,7 @@ class CpuWorkerTest : public ::testing::Test {
   static std::shared_ptr<const CompiledModule> module_;
   UniqueFd arena_file_;
   MemoryMap arena_;
-  std::shared_ptr<Recorder> recorder_;
+  std::shared_ptr<JournalWriter> recorder_;
   std::shared_ptr<Worker> worker_;
   uint64_t sequence_ = 0;
 };

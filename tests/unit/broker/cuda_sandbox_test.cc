@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/broker/broker.h"
 #include "server/broker/compiler_process.h"
 #include "server/broker/content_key.h"
@@ -151,7 +151,7 @@ TEST_F(CudaSandboxTest, WholePathWorksInside) {
   ASSERT_NE(module, nullptr);
   auto started = broker->StartWorker(0);
   ASSERT_TRUE(started.ok()) << started.status();
-  auto recorder = std::make_shared<Recorder>();
+  auto recorder = std::make_shared<JournalWriter>();
   WorkerCallbacks callbacks = recorder->callbacks();
   std::shared_ptr<Worker> worker = *started;
   worker->Adopt({.tasks_done = [recorder, f = callbacks.tasks_done](auto results) { f(results); },

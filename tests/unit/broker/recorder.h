@@ -7,14 +7,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/broker/worker.h"
 
 namespace stride::broker {
 
 // Records the events of a worker's callbacks, for a test to wait on. Must outlive the worker's
 // reader thread.
-class Recorder {
+class JournalWriter {
  public:
   WorkerCallbacks callbacks() {
     return {.tasks_done =

@@ -1,5 +1,5 @@
 #include "server/broker/staging.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 
 #include <gtest/gtest.h>
 

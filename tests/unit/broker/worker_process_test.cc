@@ -15,8 +15,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "server/base/environment.h"
 #include "server/base/error.h"
-#include "server/base/surroundings.h"
 #include "server/wire/status.h"
 #include "tests/support/await.h"
 #include "tests/support/descriptors.h"
@@ -78,7 +78,7 @@ class WorkerProcessTest : public ::testing::Test {
   Spawner spawner_{WorkerEnvironment()};
   std::unique_ptr<Spawner> other_spawner_;
   WorkerList list_;
-  Recorder recorder_;
+  JournalWriter recorder_;
   std::shared_ptr<Worker> worker_;
   uint64_t sequence_ = 0;
 };
@@ -431,7 +431,7 @@ TEST_F(WorkerProcessTest, KillForOneOperationIsWorkerLostForOthers) {
         MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED, "not wanted"),
         absl::CancelledError("not needed")}) {
     SCOPED_TRACE(cause);
-    Recorder recorder;
+    JournalWriter recorder;
     absl::Status load, arena;
     StartAdopted();
     worker_->Copy(true, 1, 0, 0, 13, recorder.copy_done());  // never ends by itself

@@ -22,7 +22,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/api/listening_socket.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/base/unique_fd.h"
 #include "server/main/probe.h"
 #include "tests/support/temporary_folder.h"
@@ -231,7 +231,7 @@ TEST_F(DaemonTest, StateFolderOfAnotherUserPreventsStart) {
 }
 
 // Like a daemon that is stopped or deadlocked.
-TEST_F(DaemonTest, HungDaemonIsReplacedByItsHolder) {
+TEST_F(DaemonTest, HungDaemonIsReplacedByItsSupervisor) {
   Daemon holder({listen_, "--supervise", "--hang-timeout=5s"}, {"STRIDE_FAKE_STUCK=1"});
   holder.LogUntil("it is killed");
   EXPECT_THAT(holder.LogUntil("was killed by signal 9; starting it again"),

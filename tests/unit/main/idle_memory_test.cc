@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "server/base/surroundings.h"
+#include "server/base/environment.h"
 #include "server/main/process_limits.h"
 
 namespace stride {

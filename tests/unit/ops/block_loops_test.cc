@@ -70,7 +70,7 @@ TEST(BlockLoopsTest, RandomNumbersRunByBlocks) {
 }
 
 TEST(BlockLoopsTest, ClientFunctionsDoNotRunByBlocks) {
-  wire::Program program;
+  wire::ScalarProgram program;
   program.add_instructions()->set_kind(wire::Instruction::KIND_CALL);
   EXPECT_FALSE(RunsByBlocks(program));
 }

@@ -98,7 +98,7 @@ TEST(Fold, FoldingFollowsPython) {
 TEST(Expression, SharesSubexpressionsAndMultiplies) {
   auto plan = PlanText("cos(x)**2 + sin(x)**2");
   ASSERT_TRUE(plan.ok()) << plan.status();
-  const wire::Program& program = plan->code->elementwise().program();
+  const wire::ScalarProgram& program = plan->code->elementwise().program();
   EXPECT_EQ(CountOps(program, "power"), 0);
   EXPECT_EQ(CountOps(program, "multiply"), 2);
   EXPECT_EQ(CountOps(program), 5);

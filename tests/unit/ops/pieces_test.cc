@@ -123,7 +123,7 @@ Memory RunTask(const Plan& plan, bool of_piece, const Load& load) {
 }
 
 // The address in the whole buffer of each byte of a piece.
-std::vector<int64_t> Addresses(const Region& region) {
+std::vector<int64_t> Addresses(const IndexBox& region) {
   std::vector<int64_t> addresses;
   Walk(region.extents, {region.strides}, [&](int64_t, const std::vector<int64_t>& at) {
     for (int64_t i = 0; i < region.run_bytes; ++i) addresses.push_back(region.offset + at[0] + i);

@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/base/crc32c.h"
-#include "tests/support/memory_keeper.h"
+#include "tests/support/memory_fd_store.h"
 
 namespace stride::recovery {
 namespace {
@@ -28,13 +28,13 @@ constexpr char kName[] = "books";
 class JournalTest : public ::testing::Test {
  protected:
   std::unique_ptr<Journal> Create() {
-    auto journal = Journal::Create(&keeper_, kName);
+    auto journal = Journal::Create(&fd_store_, kName);
     EXPECT_TRUE(journal.ok()) << journal.status();
     return *std::move(journal);
   }
   absl::StatusOr<std::unique_ptr<Journal>> Open() {
-    auto files = keeper_.Copy();
-    return Journal::Open(&keeper_, kName, std::move(files.at(Journal::FileName(kName, 0))),
+    auto files = fd_store_.Copy();
+    return Journal::Open(&fd_store_, kName, std::move(files.at(Journal::FileName(kName, 0))),
                          std::move(files.at(Journal::FileName(kName, 1))));
   }
   Records Reopened() {
@@ -44,11 +44,11 @@ class JournalTest : public ::testing::Test {
   }
   // The journal file, mapped by the test.
   int fd(int index) {
-    auto files = keeper_.Copy();
+    auto files = fd_store_.Copy();
     return lent_.emplace_back(std::move(files.at(Journal::FileName(kName, index)))).get();
   }
 
-  testing::MemoryKeeper keeper_;
+  testing::MemoryFdStore fd_store_;
   std::vector<UniqueFd> lent_;
 };
 
@@ -164,7 +164,7 @@ TEST_F(JournalTest, TruncatedOrForeignFilesAreDamage) {
   pipe_ends[0].Reset(ends[0]);
   pipe_ends[1].Reset(ends[1]);
   EXPECT_FALSE(
-      Journal::Open(&keeper_, kName, std::move(pipe_ends[0]), std::move(pipe_ends[1])).ok());
+      Journal::Open(&fd_store_, kName, std::move(pipe_ends[0]), std::move(pipe_ends[1])).ok());
 }
 
 // The missing file may be the newer one; the other has an outdated state.
@@ -173,9 +173,9 @@ TEST_F(JournalTest, MissingFileIsDamage) {
   journal->Set(1, "one");
   ASSERT_TRUE(journal->Commit().ok());
   for (int missing = 0; missing < 2; ++missing) {
-    auto files = keeper_.Copy();
+    auto files = fd_store_.Copy();
     files[Journal::FileName(kName, missing)] = UniqueFd();
-    EXPECT_EQ(Journal::Open(&keeper_, kName, std::move(files[Journal::FileName(kName, 0)]),
+    EXPECT_EQ(Journal::Open(&fd_store_, kName, std::move(files[Journal::FileName(kName, 0)]),
                             std::move(files[Journal::FileName(kName, 1)]))
                   .status()
                   .code(),

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/base/steady_time.h"
-#include "server/scheduler/core.h"
-#include "server/scheduler/recorder.h"
+#include "server/engine/core/core.h"
+#include "server/engine/persistence/journal_writer.h"
 #include "tests/support/fake_broker.h"
 
 namespace stride::session {
@@ -23,10 +23,10 @@ class CatalogueTest : public ::testing::Test {
   }
 
   stride::testing::FakeBroker broker{{stride::testing::HostDevice(0)}};
-  scheduler::Core core{{}, &broker};
-  scheduler::Recorder recorder{&core};
-  std::optional<scheduler::GlobalTransaction> open{std::in_place, core};
-  scheduler::GlobalTransaction& transaction = *open;
+  engine::Core core{{}, &broker};
+  engine::JournalWriter recorder{&core};
+  std::optional<engine::GlobalTransaction> open{std::in_place, core};
+  engine::GlobalTransaction& transaction = *open;
   Catalogue catalogue;
 };
 

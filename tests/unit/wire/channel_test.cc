@@ -8,8 +8,8 @@
 
 #include <thread>
 
+#include "server/base/environment.h"
 #include "server/base/memory_file.h"
-#include "server/base/surroundings.h"
 #include "server/wire/worker.pb.h"
 #include "tests/support/descriptors.h"
 

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "server/broker/worker.h"
+#include "server/tenant/transaction.h"
+
+namespace stride::engine {
+
+// Receives what happens to the workers of device queues. The last four are reports of the queue's
+// current worker.
+class WorkerEvents {
+ public:
+  virtual ~WorkerEvents() = default;
+
+  // The queue has a worker: its tasks continue.
+  virtual void WorkerStarted(GlobalTransaction& transaction, DeviceQueue& queue) = 0;
+  // The queue's request for a worker ended with an error: so do the tasks that need a worker.
+  virtual void WorkerNotStarted(GlobalTransaction& transaction, DeviceQueue& queue,
+                                const absl::Status& status) = 0;
+  // The queue's idle worker is about to end.
+  virtual void WorkerEnds(GlobalTransaction& transaction, DeviceQueue& queue) = 0;
+  // A worker that had been ended is gone, and its memory is free.
+  virtual void WorkerGone(GlobalTransaction& transaction) = 0;
+
+  virtual void TasksDone(TenantTransaction& transaction, DeviceQueue& queue,
+                         absl::Span<const wire::TaskResult> results) = 0;
+  virtual void Printed(TenantTransaction& transaction, DeviceQueue& queue, uint64_t sequence,
+                       std::string_view text, uint64_t dropped_lines) = 0;
+  // Answer to a Cancel of tasks from `sequence` on; taken: the worker has removed them.
+  virtual void TasksCancelled(TenantTransaction& transaction, DeviceQueue& queue, uint64_t sequence,
+                              bool taken) = 0;
+  virtual void WorkerDied(GlobalTransaction& transaction, DeviceQueue& queue,
+                          const broker::WorkerDeath& death) = 0;
+};
+
+}  // namespace stride::engine
