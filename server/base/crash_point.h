@@ -12,7 +12,7 @@ namespace stride {
   } while (false)
 
 // Reads the list of crash points in STRIDE_CRASH_POINT, separated by commas. The first is for this
-// process, the next ones for the processes that a holder starts after it.
+// process, the next ones for the processes that a supervisor starts after it.
 void ArmCrashPointsFromEnvironment();
 // Another process replaces this one, and takes the next entry of the list.
 void NextCrashPoint();

@@ -27,7 +27,7 @@ class SupervisedFdStore : public FdStore {
     if (absl::Status status = Ask(Text(kStore, name), fd, &answer); !status.ok()) return status;
     if (answer.text[0] == kDone) return absl::OkStatus();
     return absl::ResourceExhaustedError(
-        absl::StrCat("the holder does not keep a descriptor: ", answer.text.substr(1)));
+        absl::StrCat("the supervisor does not keep a descriptor: ", answer.text.substr(1)));
   }
 
   void Remove(const std::string& name) override {

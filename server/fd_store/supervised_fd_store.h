@@ -7,7 +7,7 @@
 
 namespace stride::fd_store {
 
-// The FdStore of the holder (holder.h) at the other end of `socket`. `patience`: see
+// The FdStore of the supervisor (supervisor.h) at the other end of `socket`. `patience`: see
 // SupervisorOptions.
 std::unique_ptr<FdStore> MakeSupervisedFdStore(UniqueFd socket,
                                                absl::Duration patience = absl::InfiniteDuration());

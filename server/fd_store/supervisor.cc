@@ -31,13 +31,13 @@ namespace {
 constexpr absl::Duration kServedLong = absl::Milliseconds(100);
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr absl::Duration kLongestPause = absl::Seconds(5);
-// Period of the holder's checks for signs of life, and the most time that one check counts as
+// Period of the supervisor's checks for signs of life, and the most time that one check counts as
 // silence: on a machine that runs neither process, the daemon is not at fault.
 constexpr absl::Duration kLookInterval = absl::Seconds(1);
 constexpr absl::Duration kLongestLook = absl::Seconds(2);
 // The kernel kills workers with their daemon; this time is for processes that survive.
 constexpr absl::Duration kOrphansTime = absl::Seconds(1);
-constexpr size_t kReserved = 32;  // descriptors for the holder itself
+constexpr size_t kReserved = 32;  // descriptors for the supervisor itself
 
 size_t MaxKept() {
   rlimit limit{};
@@ -56,7 +56,7 @@ class Supervisor {
   }
 
   absl::Status Prepare();
-  // In the daemon's process: its exit code, to be returned at once. In the holder's: nullopt while
+  // In the daemon's process: its exit code, to be returned at once. In the supervisor's: nullopt while
   // it goes on.
   std::optional<int> Start();
   std::optional<int> Run();
@@ -130,10 +130,10 @@ std::optional<int> Supervisor::Start() {
 }
 
 int Supervisor::BeDaemon(UniqueFd socket, rlimit limit) {
-  pid_t holder = getppid();
+  pid_t supervisor = getppid();
   prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-  if (getppid() != holder) return 1;
-  // Ctrl-C reaches only the holder, which passes it on: a second signal would mean an immediate
+  if (getppid() != supervisor) return 1;
+  // Ctrl-C reaches only the supervisor, which passes it on: a second signal would mean an immediate
   // stop.
   setpgid(0, 0);
   setrlimit(RLIMIT_NOFILE, &limit);
@@ -239,7 +239,7 @@ void Supervisor::LookForLife() {
 }
 
 void Supervisor::AnswerStore(const std::string& name, UniqueFd fd) {
-  STRIDE_CRASH_POINT("holder.store");
+  STRIDE_CRASH_POINT("supervisor.store");
   auto found = std::find_if(kept_.begin(), kept_.end(),
                             [&](const NamedFd& entry) { return entry.name == name; });
   std::string answer(1, kDone);
@@ -268,7 +268,7 @@ std::optional<int> Supervisor::Ended(int status) {
                             by_signal ? WTERMSIG(status) : code, "; starting it again",
                             served ? "" : absl::StrCat(" in ", absl::FormatDuration(pause_))));
   NextCrashPoint();
-  STRIDE_CRASH_POINT("holder.before_restart");
+  STRIDE_CRASH_POINT("supervisor.before_restart");
   // Wait for the dead daemon's children first: none may touch memory that the next daemon takes
   // over.
   if (auto end = PauseBeforeStart(Now() + kOrphansTime, /*for_orphans=*/true)) return end;
@@ -305,11 +305,11 @@ std::optional<int> Supervisor::Run() {
 }  // namespace
 
 int RunSupervisor(SupervisorOptions options) {
-  Supervisor holder(std::move(options));
+  Supervisor supervisor(std::move(options));
   ArmCrashPointsFromEnvironment();
-  if (!holder.Prepare().ok()) return 1;
-  if (auto code = holder.Start()) return *code;
-  return *holder.Run();
+  if (!supervisor.Prepare().ok()) return 1;
+  if (auto code = supervisor.Start()) return *code;
+  return *supervisor.Run();
 }
 
 }  // namespace stride::fd_store
