@@ -56,8 +56,8 @@ class Supervisor {
   }
 
   absl::Status Prepare();
-  // In the daemon's process: its exit code, to be returned at once. In the supervisor's: nullopt while
-  // it goes on.
+  // In the daemon's process: its exit code, to be returned at once. In the supervisor's: nullopt
+  // while it goes on.
   std::optional<int> Start();
   std::optional<int> Run();
 

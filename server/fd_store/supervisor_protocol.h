@@ -1,6 +1,7 @@
 #pragma once
 
-// Protocol between a daemon and its supervisor. Each packet is a letter followed by a name or a text.
+// Protocol between a daemon and its supervisor. Each packet is a letter followed by a name or a
+// text.
 namespace stride::fd_store {
 
 inline constexpr char kStore = 'S';   // with a descriptor; answered by kDone or kRefused
