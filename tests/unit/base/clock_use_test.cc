@@ -29,7 +29,7 @@ const std::vector<std::string>& WallClockWords() {
 
 const std::map<std::string, std::string>& Reasons() {
   static const std::map<std::string, std::string> reasons = {
-      {"server/base/surroundings.cc", "WallNow() reads it for all"},
+      {"server/base/environment.cc", "WallNow() reads it for all"},
       {"server/base/steady_wait.cc", "makes the library's timed waits steady ones"},
       {"bench/service/latency.cc", "compares the client's dates with the daemon's"},
       {"bench/report/machine.py", "dates a report"},
