@@ -1,6 +1,7 @@
 #include "server/engine/devices.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/operations/resolve_operation.h"
 #include "server/engine/persistence/describe.h"
 
 namespace stride::engine {
@@ -74,7 +75,7 @@ void Devices::AwaitHealth(SteadyTime deadline) {
 }
 
 void Devices::ReportBroken(const std::string& device, const std::string& reason) {
-  auto index = operations_->FindDevice(device);
+  auto index = FindDevice(*core_, device);
   if (!index.ok()) return;
   GlobalTransaction transaction(*core_);
   scheduler_->health().Broke(transaction, *index, reason);

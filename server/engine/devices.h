@@ -5,7 +5,6 @@
 
 #include "server/base/steady_time.h"
 #include "server/engine/core/core.h"
-#include "server/engine/operations/operations.h"
 #include "server/engine/scheduling/scheduler.h"
 #include "server/engine/service/device_service.h"
 
@@ -14,9 +13,8 @@ namespace stride::engine {
 // The broker's devices with the scheduler's view of their health and load. Thread-safe.
 class Devices : public DeviceService {
  public:
-  // All must outlive it.
-  Devices(Core* core, Scheduler* scheduler, const Operations* operations)
-      : core_(core), scheduler_(scheduler), operations_(operations) {}
+  // Both must outlive it.
+  Devices(Core* core, Scheduler* scheduler) : core_(core), scheduler_(scheduler) {}
 
   std::vector<v1::Device> List() override;
   std::vector<v1::DeviceSample> Sample() override;
@@ -28,7 +26,6 @@ class Devices : public DeviceService {
  private:
   Core* const core_;
   Scheduler* const scheduler_;
-  const Operations* const operations_;
 };
 
 }  // namespace stride::engine

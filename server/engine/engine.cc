@@ -35,7 +35,7 @@ class EngineImpl : public Engine {
         scheduler_(&core_),
         sessions_(&core_, &scheduler_),
         operations_(&core_, &scheduler_, FindModule(), &functions_, &programs_),
-        devices_(&core_, &scheduler_, &operations_),
+        devices_(&core_, &scheduler_),
         regions_(&core_),
         tenants_(&core_, &scheduler_, &regions_, &functions_, &modules_, &programs_),
         exports_(&core_, &scheduler_),

@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/base/random_id.h"
 #include "server/engine/arrays/array_persister.h"
+#include "server/engine/operations/resolve_operation.h"
 #include "server/engine/persistence/answer.h"
 #include "server/engine/persistence/describe.h"
 #include "server/engine/persistence/journal_writer.h"

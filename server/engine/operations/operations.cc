@@ -1,34 +1,25 @@
 #include "server/engine/operations/operations.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/block_pool.h"
-#include "server/base/device_name.h"
 #include "server/base/error.h"
 #include "server/base/status_bytes.h"
 #include "server/base/steady_time.h"
-#include "server/engine/core/array_spec.h"
 #include "server/engine/core/infos.h"
 #include "server/engine/definitions/module_code.h"
+#include "server/engine/operations/operation_outputs.h"
+#include "server/engine/operations/resolve_operation.h"
 #include "server/engine/persistence/journal_writer.h"
 #include "server/ops/operation_kind.h"
 #include "server/ops/plan.h"
-#include "server/session/resource_name.h"
 
 namespace stride::engine {
 
 using session::Array;
 using ArrayPtr = std::shared_ptr<Array>;
-
-namespace {
-
-constexpr int kMaxPriority = 10;
-
-}  // namespace
 
 namespace {
 
@@ -51,22 +42,6 @@ bool Overlap(const ArrayInfo& a, const ArrayInfo& b) {
 }
 
 }  // namespace
-
-absl::Status CheckPriority(int priority, const std::string& field) {
-  if (priority >= -kMaxPriority && priority <= kMaxPriority) return absl::OkStatus();
-  return InvalidField(
-      v1::ERROR_REASON_INVALID_FIELD, field,
-      absl::StrCat("from ", -kMaxPriority, " to ", kMaxPriority, ". Got: ", priority));
-}
-
-absl::StatusOr<int> Operations::FindDevice(const std::string& name) const {
-  const auto& devices = core_->broker->devices();
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const auto& device = devices[i];
-    if (NamesDevice(name, device.id(), device.kind(), device.index())) return static_cast<int>(i);
-  }
-  return NotFound(v1::ERROR_REASON_DEVICE_NOT_FOUND, "device", name);
-}
 
 absl::StatusOr<Operations::Accepted> Operations::Accept(const TenantId& tenant,
                                                         const std::string& session,
@@ -92,7 +67,8 @@ absl::StatusOr<Operations::Accepted> Operations::Accept(TenantTransaction& trans
   TaskList launched;
   Resolved resolved = ResolvedFor(std::move(extras), &launched);
   absl::StatusOr<Accepted> accepted = Accepted{};
-  if (absl::Status status = Resolve(transaction, tenant, session, operation, &resolved);
+  if (absl::Status status =
+          ResolveOperation(*core_, transaction, tenant, session, operation, &resolved);
       !status.ok()) {
     accepted = status;
   } else if (IsSharded(resolved)) {
@@ -110,58 +86,6 @@ absl::StatusOr<Operations::Accepted> Operations::Accept(TenantTransaction& trans
 }
 
 // A plan is made without a transaction, between two.
-absl::StatusOr<Operations::Accepted> Operations::SubmitProgram(const TenantId& tenant,
-                                                               const std::string& session,
-                                                               const ops::OperationView& operation,
-                                                               SteadyTime deadline, Extras extras) {
-  auto in_transaction = [&, global = NeedsGlobal(operation.outputs(), extras)](auto function) {
-    if (global) {
-      GlobalTransaction transaction(*core_);
-      return function(transaction);
-    }
-    TenantTransaction transaction(*core_, tenant);
-    return function(transaction);
-  };
-  const std::string& program = operation->program_call().program();
-  TaskList launched;
-  Resolved resolved = ResolvedFor(std::move(extras), &launched);
-  ProgramRequest request;
-  absl::StatusOr<PlannedProgram> ready = PlannedProgram{};
-  auto launch = [&](TenantTransaction& transaction) {
-    absl::StatusOr<Accepted> accepted =
-        ready.ok()
-            ? LaunchProgram(transaction, tenant, *ready, operation.label(), deadline, resolved)
-            : absl::StatusOr<Accepted>(ready.status());
-    return Conclude(transaction, tenant, session, operation, std::move(accepted),
-                    std::move(launched));
-  };
-  // Empty: a plan is to be made.
-  using Result = std::optional<absl::StatusOr<Accepted>>;
-  Result result = in_transaction([&](TenantTransaction& transaction) -> Result {
-    absl::Status status = Resolve(transaction, tenant, session, operation, &resolved);
-    if (!status.ok() || IsSharded(resolved)) {
-      absl::StatusOr<Accepted> accepted =
-          status.ok() ? LaunchSharded(transaction, tenant, operation, deadline, resolved)
-                      : absl::StatusOr<Accepted>(status);
-      return Conclude(transaction, tenant, session, operation, std::move(accepted),
-                      std::move(launched));
-    }
-    ready = FindProgram(transaction, tenant, operation->program_call(), resolved, &request);
-    if (ready.ok() && ready->plan == nullptr) return std::nullopt;
-    return launch(transaction);
-  });
-  if (result.has_value()) return *std::move(result);
-  ready = programs_->MakePlan(request);
-  return in_transaction([&](TenantTransaction& transaction) {
-    if (ready.ok()) {
-      programs_->Keep(transaction, tenant, program, request, *ready);
-    } else {
-      ready = PrefixField(ready.status(), "program_call.program.");
-    }
-    return launch(transaction);
-  });
-}
-
 Operations::Resolved Operations::ResolvedFor(Extras extras, TaskList* launched) const {
   Resolved resolved;
   resolved.now = core_->Now();
@@ -175,7 +99,7 @@ absl::StatusOr<Operations::Accepted> Operations::Conclude(
     const ops::OperationView& operation, absl::StatusOr<Accepted> accepted, TaskList launched) {
   if (!accepted.ok()) {
     for (const auto& task : launched) scheduler_->Cancel(transaction, task);
-    PublishError(transaction, tenant, session, operation, accepted.status());
+    PublishError(*core_, transaction, tenant, session, operation, accepted.status());
     return accepted;
   }
   for (auto& task : launched) {
@@ -189,165 +113,6 @@ bool Operations::NeedsGlobal(const ops::OutputList& outputs, const Extras& extra
   return std::any_of(outputs.begin(), outputs.end(), [](const v1::Output* output) {
     return output->target_case() == v1::Output::kName;
   });
-}
-
-absl::Status Operations::Resolve(TenantTransaction& transaction, const TenantId& tenant,
-                                 const std::string& session, const ops::OperationView& operation,
-                                 Resolved* resolved) {
-  if (!session.empty()) {
-    auto found =
-        core_->catalogue.FindSessionNamed(transaction, tenant, session, "session", resolved->now);
-    if (!found.ok()) return found.status();
-    resolved->session = *std::move(found);
-  }
-  if (absl::Status status = CheckPriority(operation->priority(), "priority"); !status.ok())
-    return status;
-  if (operation->priority() != 0) resolved->extras.priority = operation->priority();
-  if (!operation->device().empty()) {
-    auto device = FindDevice(operation->device());
-    if (!device.ok()) return device.status();
-    resolved->device = *device;
-  }
-  const ops::OperandList& operands = operation.operands();
-  resolved->inputs.reserve(operands.size());
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i]->source_case() == v1::Operand::kScalar) {
-      resolved->inputs.push_back(nullptr);
-      continue;
-    }
-    auto array = ResolveOperand(transaction, tenant, resolved->session.get(), *operands[i]);
-    if (!array.ok()) {
-      return PrefixField(array.status(), absl::StrCat(operation.OperandPath(i), "."));
-    }
-    if (!(*array)->status().ok()) return (*array)->status();
-    resolved->inputs.push_back(*std::move(array));
-  }
-  const ops::OutputList& outputs = operation.outputs();
-  resolved->targets.reserve(outputs.size());
-  for (size_t j = 0; j < outputs.size(); ++j) {
-    auto field = [&] { return operation.OutputPath(j); };
-    absl::Status status = ResolveOutput(transaction, tenant, *outputs[j], field, resolved);
-    if (!status.ok()) return status;
-    resolved->asks_sharding |= outputs[j]->has_sharding();
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<ArrayPtr> Operations::ResolveOperand(TenantTransaction& transaction,
-                                                    const TenantId& tenant,
-                                                    const session::Session* session,
-                                                    const v1::Operand& operand) {
-  switch (operand.source_case()) {
-    case v1::Operand::kHandle:
-      if (session == nullptr) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "handle",
-                            "a handle needs the request's session; set `session` to sessions/{id}");
-      }
-      return session::Catalogue::FindArray(*session, operand.handle());
-    case v1::Operand::kName: {
-      auto name = session::ParseArrayName(operand.name(), "name");
-      if (!name.ok()) return name.status();
-      return core_->catalogue.FindArray(transaction, tenant, *name, core_->Now());
-    }
-    case v1::Operand::kInlineArray:
-      return InlineArray(tenant, operand.inline_array());
-    default:
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, "source",
-                          "an operand is a handle, a name, an inline array or a scalar");
-  }
-}
-
-absl::StatusOr<ArrayPtr> Operations::InlineArray(const TenantId& tenant,
-                                                 const v1::InlineArray& inline_array) {
-  auto info = CheckSpec(inline_array.spec(), core_->options.max_inline_bytes, "inline_array.spec");
-  if (!info.ok()) return info.status();
-  int64_t declared = info->size_bytes();
-  if (declared != static_cast<int64_t>(inline_array.data().size())) {
-    return InvalidField(v1::ERROR_REASON_SIZE_MISMATCH, "inline_array.data",
-                        absl::StrCat("the bytes do not fit dtype and shape. Declared: ", declared,
-                                     ", sent: ", inline_array.data().size()));
-  }
-  session::TenantAccounts& accounts = *core_->accounts;
-  if (absl::Status status = accounts.CheckInlineBytes(tenant, declared); !status.ok())
-    return AtField(status, "inline_array", "beyond a quota");
-  if (absl::Status status = accounts.CheckArrayBytes(tenant, declared); !status.ok())
-    return AtField(status, "inline_array", "beyond a quota");
-  accounts.AddUpload(tenant, declared);
-  auto array = MakePooled<Array>();
-  array->info = *std::move(info);
-  array->buffer = MakePooled<store::Buffer>(tenant, declared, core_->reclaimer);
-  // Counted until the last owner of the bytes releases them.
-  struct Counted {
-    std::string bytes;
-    std::shared_ptr<const void> count;
-  };
-  auto counted = std::make_shared<const Counted>(
-      Counted{inline_array.data(), accounts.HoldInlineBytes(tenant, declared)});
-  array->buffer->inline_bytes = std::shared_ptr<const std::string>(counted, &counted->bytes);
-  return array;
-}
-
-absl::Status Operations::ResolveOutput(TenantTransaction& transaction, const TenantId& tenant,
-                                       const v1::Output& output,
-                                       absl::FunctionRef<std::string()> field, Resolved* resolved) {
-  Resolved::Target target;
-  switch (output.target_case()) {
-    case v1::Output::kHandle:
-      if (resolved->session == nullptr || output.handle() == 0) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".handle"),
-                            "an output handle is not 0 and needs the request's session");
-      }
-      target.handle = output.handle();
-      break;
-    case v1::Output::kName: {
-      auto name = session::ParseArrayName(output.name(), absl::StrCat(field(), ".name"));
-      if (!name.ok()) return name.status();
-      target.name = *name;
-      break;
-    }
-    case v1::Output::kInlineResult:
-      target.is_inline = true;
-      break;
-    default:
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".target"),
-                          "an output is a handle, a name or inline_result");
-  }
-  const bool taken =
-      target.handle != 0
-          ? resolved->session->arrays.contains(target.handle)
-          : !target.is_inline && core_->catalogue.Has(transaction, tenant, target.name);
-  bool exists = false;
-  if (!target.is_inline && (output.existing() || taken)) {
-    auto found = target.handle != 0
-                     ? session::Catalogue::FindArray(*resolved->session, target.handle)
-                     : core_->catalogue.FindArray(transaction, tenant, target.name, resolved->now);
-    exists = found.ok();
-    if (!exists) return found.status();
-    if (exists && !output.existing()) {
-      const std::string name = (*found)->name.ToString();
-      return MakeError(absl::StatusCode::kAlreadyExists, v1::ERROR_REASON_ALREADY_EXISTS,
-                       absl::StrCat("the output exists already; choose another name, delete it "
-                                    "first, or set `existing`: ",
-                                    name),
-                       {{"name", name}, {"field", field()}});
-    }
-    if (exists && !(*found)->status().ok()) return (*found)->status();
-    target.existing = *found;
-  }
-  if (!target.is_inline && !exists) {
-    for (const auto& other : resolved->targets) {
-      if (other.is_inline || other.handle != target.handle) continue;
-      if (target.handle != 0 || other.name.ToString() == target.name.ToString()) {
-        return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field(),
-                            "two outputs have the same target");
-      }
-    }
-  } else if (target.is_inline && output.existing()) {
-    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, absl::StrCat(field(), ".existing"),
-                        "an inline result cannot exist already");
-  }
-  resolved->targets.push_back(std::move(target));
-  return absl::OkStatus();
 }
 
 absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& transaction,
@@ -454,7 +219,8 @@ absl::StatusOr<Operations::Accepted> Operations::Launch(TenantTransaction& trans
   }
   Accepted accepted;
   if (plan->is_view) {
-    if (absl::Status status = Publish(transaction, tenant, resolved); !status.ok()) return status;
+    if (absl::Status status = PublishOutputs(*core_, transaction, tenant, resolved); !status.ok())
+      return status;
     accepted.outputs = std::move(resolved.outputs);
     return accepted;
   }
@@ -508,7 +274,8 @@ std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string la
 
 absl::Status Operations::Begin(TenantTransaction& transaction, const TenantId& tenant,
                                const std::shared_ptr<Task>& task, Resolved& resolved) {
-  if (absl::Status status = Publish(transaction, tenant, resolved); !status.ok()) return status;
+  if (absl::Status status = PublishOutputs(*core_, transaction, tenant, resolved); !status.ok())
+    return status;
   for (Use& use : task->uses)
     use.held = resolved.held != nullptr && resolved.held->count(use.buffer.get()) > 0;
   if (absl::Status status = scheduler_->Enqueue(transaction, task, resolved.extras.after);
@@ -527,159 +294,6 @@ absl::Status Operations::Begin(TenantTransaction& transaction, const TenantId& t
   if (told_by_nothing && task->state == TaskState::kDone && !task->result.ok()) return task->result;
   if (resolved.launched != nullptr) resolved.launched->push_back(task);
   return absl::OkStatus();
-}
-
-absl::StatusOr<PlannedProgram> Operations::FindProgram(TenantTransaction& transaction,
-                                                       const TenantId& tenant,
-                                                       const v1::ProgramCall& call,
-                                                       const Resolved& resolved,
-                                                       ProgramRequest* request) {
-  std::vector<ArrayInfo> infos;
-  for (size_t i = 0; i < resolved.inputs.size(); ++i) {
-    if (resolved.inputs[i] == nullptr) {
-      return InvalidField(v1::ERROR_REASON_INVALID_FIELD,
-                          absl::StrCat("program_call.inputs[", i, "]"),
-                          "a program takes arrays; a number is an array without axes");
-    }
-    infos.push_back(*resolved.inputs[i]->info);
-  }
-  return programs_->Find(transaction, tenant, call.program(), infos, request);
-}
-
-absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(
-    TenantTransaction& transaction, const TenantId& tenant, const PlannedProgram& ready,
-    const std::string& label, SteadyTime deadline, const Resolved& resolved) {
-  const size_t num_outputs = ready.plan->outputs.size();
-  if (resolved.targets.size() != num_outputs) {
-    return InvalidField(v1::ERROR_REASON_ARGUMENT_COUNT, "outputs",
-                        absl::StrCat("the program has ", num_outputs,
-                                     " results; outputs given: ", resolved.targets.size()));
-  }
-  const bool one = ready.program_launch != nullptr && FitsADevice(*ready.program_launch, resolved);
-  auto whole =
-      one ? LaunchProgram(transaction, tenant, ready.program_launch, label, deadline, resolved)
-          : LaunchSteps(transaction, tenant, ready, deadline, resolved);
-  if (!whole.ok()) return whole;
-  for (size_t j = 0; j < resolved.targets.size(); ++j) {
-    if (resolved.targets[j].existing == nullptr) continue;
-    v1::Operation copy;
-    copy.mutable_copy()->mutable_input()->set_handle(1);  // stands for the result
-    copy.add_outputs()->set_existing(true);
-    Resolved last = resolved.WithInputs({whole->outputs[j]});
-    last.targets = {resolved.targets[j]};
-    auto copied = Launch(transaction, tenant, copy, deadline, last);
-    if (!copied.ok()) return copied.status();
-    whole->task = copied->task;
-    whole->outputs[j] = copied->outputs[0];
-  }
-  whole->waits_for_helpers = true;
-  return whole;
-}
-
-absl::StatusOr<Operations::Accepted> Operations::LaunchSteps(TenantTransaction& transaction,
-                                                             const TenantId& tenant,
-                                                             const PlannedProgram& ready,
-                                                             SteadyTime deadline,
-                                                             const Resolved& resolved) {
-  const ops::ProgramPlan& plan = *ready.plan;
-  std::map<uint64_t, ArrayPtr> arrays;
-  std::map<uint64_t, size_t> targets;
-  for (size_t i = 0; i < plan.input_handles.size(); ++i)
-    arrays[plan.input_handles[i]] = resolved.inputs[i];
-  for (size_t j = 0; j < plan.output_handles.size(); ++j) targets[plan.output_handles[j]] = j;
-  Accepted whole;
-  whole.outputs.resize(resolved.targets.size());
-  for (size_t i = 0; i < plan.steps.size(); ++i) {
-    const ops::ProgramStep& step = plan.steps[i];
-    session::ArrayList inputs;
-    for (uint64_t handle : step.inputs) inputs.push_back(handle == 0 ? nullptr : arrays.at(handle));
-    Resolved one = resolved.WithInputs(std::move(inputs));
-    for (size_t j = 0; j < step.outputs.size(); ++j) {
-      Resolved::Target target{.is_inline = true};
-      auto result = targets.find(step.outputs[j]);
-      if (step.existing[j]) {
-        target = {.existing = arrays.at(step.outputs[j])};
-      } else if (result != targets.end() && resolved.targets[result->second].existing == nullptr) {
-        target = resolved.targets[result->second];
-      }
-      one.targets.push_back(std::move(target));
-    }
-    auto launched =
-        !(*ready.bodies)[i].empty()
-            ? LaunchBodies(transaction, tenant, step, (*ready.bodies)[i], deadline, one)
-            : Launch(transaction, tenant, step.operation, deadline, one, (*ready.steps)[i]);
-    if (!launched.ok()) return launched.status();
-    if (launched->task != nullptr) whole.task = launched->task;
-    for (size_t j = 0; j < step.outputs.size(); ++j) {
-      arrays[step.outputs[j]] = launched->outputs[j];
-      auto result = targets.find(step.outputs[j]);
-      if (result != targets.end()) whole.outputs[result->second] = launched->outputs[j];
-    }
-  }
-  return whole;
-}
-
-bool Operations::FitsADevice(const ProgramLaunch& program_launch, const Resolved& resolved) const {
-  std::set<const store::Buffer*> inputs;
-  auto bytes = static_cast<uint64_t>(program_launch.graph.scratch_bytes);
-  for (const ArrayPtr& input : resolved.inputs) {
-    if (inputs.insert(input->buffer.get()).second)
-      bytes += static_cast<uint64_t>(input->buffer->size);
-  }
-  for (int64_t size : program_launch.graph.result_bytes) bytes += static_cast<uint64_t>(size);
-  const auto& devices = core_->broker->devices();
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const int device = static_cast<int>(i);
-    if (resolved.device >= 0 && resolved.device != device) continue;
-    // The scheduler may choose any of them.
-    if (bytes > scheduler_->memory().arenas().limit_bytes(device)) return false;
-  }
-  return true;
-}
-
-absl::StatusOr<Operations::Accepted> Operations::LaunchProgram(
-    TenantTransaction& transaction, const TenantId& tenant,
-    const std::shared_ptr<ProgramLaunch>& program_launch, const std::string& label,
-    SteadyTime deadline, const Resolved& resolved) {
-  const ops::ProgramGraph& graph = program_launch->graph;
-  std::shared_ptr<Task> task =
-      NewTask(tenant, label, deadline, resolved, MakePlanned(PlanOf(*program_launch)));
-  task->program_launch = program_launch;
-  for (size_t i = 0; i < resolved.inputs.size(); ++i) {
-    task->uses.push_back({.buffer = resolved.inputs[i]->buffer,
-                          .read = true,
-                          .write = graph.written[i] || graph.passed[i]});
-  }
-  int64_t bytes = 0;
-  for (const ArrayInfo& made : task->plan().outputs) {
-    bytes += made.size_bytes();
-    if (made.size_bytes() <= core_->options.max_array_bytes) continue;
-    return InvalidField(
-        v1::ERROR_REASON_SIZE_LIMIT, "outputs",
-        absl::StrCat("the program makes more than an array may have. Bytes: ", made.size_bytes(),
-                     ", limit: ", core_->options.max_array_bytes));
-  }
-  if (absl::Status within = core_->accounts->CheckArrayBytes(tenant, bytes); !within.ok())
-    return within;
-  for (const ArrayInfo& made : task->plan().outputs) {
-    task->uses.push_back(
-        {.buffer = MakePooled<store::Buffer>(tenant, made.size_bytes(), core_->reclaimer),
-         .write = true,
-         .fresh = true});
-  }
-  Resolved whole = resolved;
-  for (const ops::ProgramGraph::Output& output : graph.outputs) {
-    auto array = MakePooled<Array>();
-    array->info = output.info;
-    array->create_time = resolved.now;
-    array->buffer = task->uses[output.slot].buffer;
-    whole.outputs.push_back(std::move(array));
-  }
-  if (absl::Status status = Begin(transaction, tenant, task, whole); !status.ok()) return status;
-  Accepted accepted;
-  accepted.outputs = whole.outputs;
-  accepted.task = task;
-  return accepted;
 }
 
 absl::StatusOr<Operations::Accepted> Operations::LaunchThroughTemporary(
@@ -778,7 +392,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(TenantTransaction& t
   task->drop_other_replicas = true;
   // Ordered as a write, since it drops the copies that readers before it use.
   task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
-  if (absl::Status status = Publish(transaction, tenant, resolved); !status.ok()) return status;
+  if (absl::Status status = PublishOutputs(*core_, transaction, tenant, resolved); !status.ok())
+    return status;
   if (absl::Status status = scheduler_->Enqueue(transaction, task, resolved.extras.after);
       !status.ok())
     return status;
@@ -808,74 +423,10 @@ absl::Status Operations::PrepareKernel(TenantTransaction& transaction, const Ten
   return absl::OkStatus();
 }
 
-absl::Status Operations::Publish(TenantTransaction& transaction, const TenantId& tenant,
-                                 Resolved& resolved) {
-  for (size_t j = 0; j < resolved.targets.size(); ++j) {
-    const auto& target = resolved.targets[j];
-    if (target.is_inline || target.existing != nullptr) continue;
-    const ArrayPtr& array = resolved.outputs[j];
-    absl::Status status =
-        target.handle != 0
-            ? core_->catalogue.AddArray(transaction, *resolved.session, target.handle, array)
-            : core_->catalogue.AddArray(transaction, tenant, target.name, array, resolved.now);
-    if (status.ok()) continue;
-    // All or none: nothing will make what the others stand for.
-    for (size_t k = 0; k < j; ++k) Unpublish(transaction, tenant, resolved, k);
-    return status;
-  }
-  return absl::OkStatus();
-}
-
-namespace {
-
-// The session counts on a write to the array that was refused.
-void LoseWrite(const Array& array, const std::string& session, const absl::Status& status) {
-  if (array.buffer != nullptr) array.buffer->LoseWrite(session, status);
-  if (array.shards == nullptr) return;
-  for (const ArrayPtr& part : array.shards->parts) LoseWrite(*part, session, status);
-}
-
-}  // namespace
-
 void Operations::Refuse(TenantTransaction& transaction, const TenantId& tenant,
                         const std::string& session, const ops::OperationView& operation,
                         const absl::Status& status) {
-  PublishError(transaction, tenant, session, operation, status);
-}
-
-void Operations::Unpublish(TenantTransaction& transaction, const TenantId& tenant,
-                           const Resolved& resolved, size_t output) {
-  const auto& target = resolved.targets[output];
-  if (target.is_inline || target.existing != nullptr) return;
-  if (target.handle != 0) {
-    core_->catalogue.ReleaseHandle(transaction, *resolved.session, target.handle);
-  } else {
-    core_->catalogue.RemoveArray(transaction, tenant, target.name, resolved.now).IgnoreError();
-  }
-}
-
-void Operations::PublishError(TenantTransaction& transaction, const TenantId& tenant,
-                              const std::string& session, const ops::OperationView& operation,
-                              const absl::Status& status) {
-  auto id = session::ParseSessionName(session, "session");
-  if (!id.ok()) return;
-  for (const v1::Output* output : operation.outputs()) {
-    if (output->target_case() != v1::Output::kHandle || output->handle() == 0) continue;
-    if (output->existing()) {
-      auto found = core_->catalogue.FindArray(
-          transaction, tenant, {.session = *id, .handle = output->handle()}, core_->Now());
-      if (found.ok()) LoseWrite(**found, session, status);
-      continue;
-    }
-    auto array = MakePooled<Array>();
-    array->error = status;
-    array->create_time = core_->Now();
-    // Taken handles keep what they stand for.
-    core_->catalogue
-        .AddArray(transaction, tenant, {.session = *id, .handle = output->handle()}, array,
-                  core_->Now())
-        .IgnoreError();
-  }
+  PublishError(*core_, transaction, tenant, session, operation, status);
 }
 
 absl::StatusOr<ArrayPtr> Operations::MakeContiguous(TenantTransaction& transaction,

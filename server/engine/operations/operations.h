@@ -29,9 +29,6 @@
 
 namespace stride::engine {
 
-// Whether a priority is one; the error names the field.
-absl::Status CheckPriority(int priority, const std::string& field);
-
 // Turns a client's operation into arrays and a task: resolves operands, plans, makes the outputs,
 // enqueues. Thread-safe.
 class Operations : public OperationService {
@@ -92,9 +89,6 @@ class Operations : public OperationService {
   // Tasks get ids from here on.
   void ResumeIdsAt(uint64_t next_task) { next_task_ = next_task; }
 
-  // From `devices/{id}`, or `devices/{kind}:{n}` for the nth of its kind.
-  absl::StatusOr<int> FindDevice(const std::string& name) const;
-
   // The devices and the axis that a client asks for; `field` is the message's path.
   absl::StatusOr<ops::Spread> ReadSharding(const v1::Sharding& sharding, size_t rank,
                                            const std::string& field) const;
@@ -122,18 +116,6 @@ class Operations : public OperationService {
   absl::StatusOr<Accepted> Conclude(TenantTransaction& transaction, const TenantId& tenant,
                                     const std::string& session, const ops::OperationView& operation,
                                     absl::StatusOr<Accepted> accepted, TaskList launched);
-  absl::Status Resolve(TenantTransaction& transaction, const TenantId& tenant,
-                       const std::string& session, const ops::OperationView& operation,
-                       Resolved* resolved);
-  absl::StatusOr<std::shared_ptr<session::Array>> ResolveOperand(TenantTransaction& transaction,
-                                                                 const TenantId& tenant,
-                                                                 const session::Session* session,
-                                                                 const v1::Operand& operand);
-  absl::Status ResolveOutput(TenantTransaction& transaction, const TenantId& tenant,
-                             const v1::Output& output, absl::FunctionRef<std::string()> field,
-                             Resolved* resolved);
-  absl::StatusOr<std::shared_ptr<session::Array>> InlineArray(const TenantId& tenant,
-                                                              const v1::InlineArray& inline_array);
   // `known`: the operation's plan for these inputs and outputs; null: not known yet.
   absl::StatusOr<Accepted> Launch(TenantTransaction& transaction, const TenantId& tenant,
                                   const ops::OperationView& operation, SteadyTime deadline,
@@ -143,7 +125,7 @@ class Operations : public OperationService {
   absl::StatusOr<std::shared_ptr<const Planned>> PlanFor(
       TenantTransaction& transaction, const TenantId& tenant, const ops::OperationView& operation,
       absl::Span<const ArrayInfo* const> inputs, absl::Span<const ArrayInfo* const> existing);
-  // As one task where it can be one, or every step, in order.
+  // launch_program.cc: as one task where it can be one, or every step, in order.
   absl::StatusOr<Accepted> LaunchProgram(TenantTransaction& transaction, const TenantId& tenant,
                                          const PlannedProgram& ready, const std::string& label,
                                          SteadyTime deadline, const Resolved& resolved);
@@ -151,10 +133,10 @@ class Operations : public OperationService {
   absl::StatusOr<Accepted> LaunchSteps(TenantTransaction& transaction, const TenantId& tenant,
                                        const PlannedProgram& ready, SteadyTime deadline,
                                        const Resolved& resolved);
-  absl::StatusOr<Accepted> LaunchProgram(TenantTransaction& transaction, const TenantId& tenant,
-                                         const std::shared_ptr<ProgramLaunch>& program_launch,
-                                         const std::string& label, SteadyTime deadline,
-                                         const Resolved& resolved);
+  absl::StatusOr<Accepted> LaunchAsOneTask(TenantTransaction& transaction, const TenantId& tenant,
+                                           const std::shared_ptr<ProgramLaunch>& program_launch,
+                                           const std::string& label, SteadyTime deadline,
+                                           const Resolved& resolved);
   // bodies.cc: one task that submits the bodies of a loop or a branch when it has its turn.
   class BodyRunner;
   absl::StatusOr<Accepted> LaunchBodies(TenantTransaction& transaction, const TenantId& tenant,
@@ -197,12 +179,6 @@ class Operations : public OperationService {
                                       Resolved& resolved);
   absl::Status PrepareKernel(TenantTransaction& transaction, const TenantId& tenant,
                              const ops::OperationView& operation, Task* task);
-  absl::Status Publish(TenantTransaction& transaction, const TenantId& tenant, Resolved& resolved);
-  void Unpublish(TenantTransaction& transaction, const TenantId& tenant, const Resolved& resolved,
-                 size_t output);
-  void PublishError(TenantTransaction& transaction, const TenantId& tenant,
-                    const std::string& session, const ops::OperationView& operation,
-                    const absl::Status& status);
 
   Core* const core_;
   Scheduler* const scheduler_;

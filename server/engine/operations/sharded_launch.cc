@@ -7,6 +7,7 @@
 #include "server/base/error.h"
 #include "server/base/steady_time.h"
 #include "server/engine/core/infos.h"
+#include "server/engine/operations/operation_outputs.h"
 #include "server/engine/operations/operations.h"
 #include "server/engine/sharding/sharded.h"
 #include "server/ops/operation_kind.h"
@@ -150,7 +151,8 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchSharded(TenantTransaction
       return s;
   }
   resolved.outputs = *std::move(made);
-  if (absl::Status status = Publish(transaction, tenant, resolved); !status.ok()) return status;
+  if (absl::Status status = PublishOutputs(*core_, transaction, tenant, resolved); !status.ok())
+    return status;
   Accepted accepted;
   accepted.outputs = resolved.outputs;
   if (!resolved.launched->empty()) accepted.task = resolved.launched->back();

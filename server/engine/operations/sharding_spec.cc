@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/error.h"
 #include "server/engine/operations/operations.h"
+#include "server/engine/operations/resolve_operation.h"
 
 namespace stride::engine {
 namespace {
@@ -32,7 +33,7 @@ absl::StatusOr<ops::Spread> Operations::ReadSharding(const v1::Sharding& shardin
   const auto& devices = core_->broker->devices();
   for (int i = 0; i < sharding.devices_size(); ++i) {
     const std::string at = absl::StrCat(field, ".devices[", i, "]");
-    auto device = FindDevice(sharding.devices(i));
+    auto device = FindDevice(*core_, sharding.devices(i));
     if (!device.ok()) return AtField(device.status(), at, "no such device");
     if (std::count(spread.devices.begin(), spread.devices.end(), *device) > 0) {
       return InvalidField(v1::ERROR_REASON_INVALID_FIELD, at,
