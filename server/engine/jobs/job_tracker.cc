@@ -11,6 +11,7 @@
 #include "server/engine/jobs/session_end.h"
 #include "server/engine/persistence/describe.h"
 #include "server/engine/persistence/journal_writer.h"
+#include "server/engine/persistence/record_convert.h"
 #include "server/recovery/records.pb.h"
 #include "server/session/resource_name.h"
 

@@ -7,6 +7,7 @@
 #include "server/base/block_pool.h"
 #include "server/base/error.h"
 #include "server/engine/core/array_spec.h"
+#include "server/engine/operations/resolve_operation.h"
 #include "server/engine/persistence/journal_writer.h"
 #include "server/engine/sharding/shard_layout.h"
 #include "server/engine/transfers/host_access.h"
@@ -134,7 +135,7 @@ absl::StatusOr<ops::Spread> Receivers::SpreadFor(TenantTransaction& transaction,
   if (header.device().empty()) {
     one.devices.push_back(HomeDevice(transaction, tenant, name, info.size_bytes()));
   } else {
-    auto device = operations_->FindDevice(header.device());
+    auto device = FindDevice(*core_, header.device());
     if (!device.ok()) return device.status();
     one.devices.push_back(*device);
   }
