@@ -47,7 +47,7 @@ std::vector<v1::DeviceSample> Devices::Sample() {
   GlobalTransaction transaction(*core_);
   for (size_t i = 0; i < core_->broker->devices().size(); ++i) {
     int device = static_cast<int>(i);
-    const DeviceAccount& account = scheduler_->account(device);
+    const DeviceAccount& account = core_->device_accounts[device];
     v1::DeviceSample& sample = out.emplace_back();
     sample.set_device(absl::StrCat("devices/", core_->broker->devices()[i].id()));
     SetTimestamp(core_->Now(), sample.mutable_time());

@@ -64,7 +64,7 @@ class EngineImpl : public Engine {
         .Run(fd_store, std::move(kept));
     if (array_persister_ != nullptr) array_persister_->Start();
     ScheduleHousekeeping();
-    scheduler_.MeasureWorkers();
+    MeasureWorkers();
     GlobalTransaction transaction(core_);
     scheduler_.health().Start(transaction);
   }
@@ -74,13 +74,13 @@ class EngineImpl : public Engine {
     if (array_persister_ != nullptr) array_persister_->Stop();
     {
       GlobalTransaction transaction(core_);
-      scheduler_.BeginEnd(transaction);
+      core_.ending = true;  // threads that wait evaluate their conditions
     }
     core_.Stop();
     // In no transaction: buffers that go now are no news for a successor, which still has them.
     core_.array_persister = nullptr;
     core_.durable_sink = nullptr;
-    scheduler_.DropUnfinished();
+    scheduler_.unfinished().Drop();
   }
 
   SessionService& sessions() override { return sessions_; }
@@ -105,6 +105,8 @@ class EngineImpl : public Engine {
 
  private:
   void ScheduleHousekeeping();
+  // Measures the cost of workers again. The caller has no transaction.
+  void MeasureWorkers();
 
   // The code of modules, for those made before `modules_`.
   Programs::FindModule FindModule() {
@@ -145,17 +147,25 @@ bool EngineImpl::Drain(SteadyTime deadline) {
   {
     GlobalTransaction transaction(core_);
     core_.draining = true;
-    auto idle = [this] { return scheduler_.num_unfinished() == 0; };
+    auto idle = [this] { return scheduler_.unfinished().Count() == 0; };
     ended = transaction.Await(absl::Condition(&idle), deadline);
   }
   if (array_persister_ != nullptr) array_persister_->Flush(deadline);
   return ended;
 }
 
+void EngineImpl::MeasureWorkers() {
+  const Memory& arenas = scheduler_.memory().arenas();
+  scheduler_.starter().Measure([&](GlobalTransaction& transaction, int place) {
+    return WorkerStarter::PlaceUse{arenas.arena_bytes(transaction, place),
+                                   arenas.used_bytes(transaction, place)};
+  });
+}
+
 void EngineImpl::ScheduleHousekeeping() {
   core_.timer.At(core_.Now() + core_.options.housekeeping_interval, [this] {
     jobs_.Retire(core_.Now());
-    scheduler_.MeasureWorkers();
+    MeasureWorkers();
     // One transaction for each partition: the work may take long and concerns no other.
     ForEachBit(core_.partitions.used(), [this](int partition) {
       TenantTransaction transaction(core_, partition);

@@ -53,7 +53,8 @@ void Jobs::RestoreTasks(GlobalTransaction& transaction, const JobPtr& job,
     job->operations.push_back(place < record.operations_size() ? record.operations(place) : place);
   }
   for (const auto& task : job->tasks) {
-    if (job->cancel_requested && task != nullptr) scheduler_->Cancel(transaction, task);
+    if (job->cancel_requested && task != nullptr)
+      scheduler_->cancellation().Cancel(transaction, task);
   }
 }
 

@@ -241,7 +241,8 @@ void Recovery::RestoreArenas(GlobalTransaction& transaction) {
         std::make_shared<store::Arena>(id, record.size(), std::move(fd->second), std::move(map));
     arena->alone = record.alone();
     arena->num_blocks = UINT64_MAX;  // the count is lost; lent_blocks.cc asks whether it is 1
-    DeviceQueue& queue = parts_.scheduler->QueueFor(transaction, TenantId{record.tenant()}, device);
+    DeviceQueue& queue =
+        parts_.scheduler->queues().Get(transaction, TenantId{record.tenant()}, device);
     parts_.scheduler->memory().arenas().Restore(transaction, queue, arena);
     arenas_[id] = {arena, device};
   }

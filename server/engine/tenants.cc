@@ -11,7 +11,7 @@ namespace stride::engine {
 
 v1::Usage Tenants::GetUsage(const TenantId& tenant) {
   TenantTransaction transaction(*core_, tenant);
-  scheduler_->ChargeWorkers(transaction, tenant);
+  scheduler_->queues().ChargeWorkers(transaction, tenant);
   v1::Usage usage = core_->accounts->Describe(tenant);
   const identity::Quota quota = core_->accounts->QuotaOf(tenant);
   auto add = [&](const char* quota_name, int64_t used, std::optional<int64_t> limit) {
@@ -20,7 +20,7 @@ v1::Usage Tenants::GetUsage(const TenantId& tenant) {
     line->set_used(used);
     if (limit.has_value()) line->set_limit(*limit);
   };
-  add("operations", scheduler_->num_unfinished(transaction, tenant), quota.operations);
+  add("operations", scheduler_->unfinished().Count(transaction, tenant), quota.operations);
   int64_t sessions =
       core_->catalogue.NumSessions(transaction, tenant) - core_->accounts->live_jobs(tenant);
   add("sessions", std::max<int64_t>(0, sessions), quota.sessions);

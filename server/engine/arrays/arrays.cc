@@ -356,7 +356,7 @@ std::optional<v1::InlineArray> Arrays::ReadAtOnce(TenantTransaction& transaction
     v1::InlineArray out = EmptyInline(array.info);
     const char* bytes = reinterpret_cast<const char*>(replica.data()) + array.info->offset;
     out.mutable_data()->assign(bytes, size);
-    scheduler_->account(place).download_bytes += size;
+    core_->device_accounts[place].download_bytes += size;
     core_->accounts->AddDownload(tenant, size);
     return out;
   }

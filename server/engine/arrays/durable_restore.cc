@@ -228,7 +228,7 @@ absl::Status ArrayPersister::ReadFile(const Load& load) {
     GlobalTransaction transaction(*core_);
     device =
         scheduler_->memory().HomeOf(load.buffer->size, DeviceFor(transaction, load.row.device));
-    queue = &scheduler_->QueueFor(transaction, load.buffer->tenant, device);
+    queue = &scheduler_->queues().Get(transaction, load.buffer->tenant, device);
   }
   auto target = scheduler_->memory().BlockingAllocate(*queue, load.row.size);
   if (!target.ok()) return target.status();
@@ -266,7 +266,7 @@ void ArrayPersister::EndLoad(const Load& load, const absl::Status& status) {
     load.buffer->Spoil(DataLost(status.message()));
   }
   // Finish while `loading` is set: this end changes nothing that is on disk.
-  scheduler_->Finish(transaction, load.task, load.buffer->error);
+  scheduler_->Complete(transaction, load.task, load.buffer->error);
   load.buffer->loading = false;
   if (load.content->rows_changed) Due(load.content, core_->Now());
 }

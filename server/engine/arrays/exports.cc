@@ -24,7 +24,7 @@ namespace {
 using ArrayPtr = std::shared_ptr<session::Array>;
 
 constexpr char kPrefix[] = "exports/";
-constexpr absl::Duration kLeaseRetry = absl::Seconds(1);
+constexpr absl::Duration kExportRetryDelay = absl::Seconds(1);
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
 absl::Status WrongState(std::string_view text) {
@@ -102,7 +102,7 @@ absl::Status Exports::Take(const TenantId& tenant, int device, int64_t exports, 
                           .limit = kMaxExportsOfTenant,
                           .used = mine.exports,
                           .asked = exports},
-                         kLeaseRetry);
+                         kExportRetryDelay);
   }
   if (used(mine) + bytes > most_of_tenant) {
     return QuotaExceeded(
@@ -110,12 +110,12 @@ absl::Status Exports::Take(const TenantId& tenant, int device, int64_t exports, 
         "the tenant's mapped arrays would take more than half of the device's "
         "memory; close some mappings, or copy",
         {.quota = "mapped-bytes", .limit = most_of_tenant, .used = used(mine), .asked = bytes},
-        kLeaseRetry);
+        kExportRetryDelay);
   }
   if (all_.exports + exports > kMaxExports || used(all_) + bytes > most) {
     return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA,
                     "the mapped arrays of all tenants would take too much; copy, or try again",
-                    kLeaseRetry);
+                    kExportRetryDelay);
   }
   for (Use* use : {&tenants_[tenant], &all_}) {
     use->exports += exports;
@@ -147,7 +147,7 @@ absl::StatusOr<PinnedMemory> Exports::Map(const TenantId& tenant,
   const auto& free_descriptors = core_->options.free_descriptors;
   if (free_descriptors && free_descriptors() <= core_->options.descriptor_reserve) {
     return TryLater(absl::StatusCode::kResourceExhausted, v1::ERROR_REASON_QUOTA,
-                    "the service has no file descriptors left for a mapping", kLeaseRetry,
+                    "the service has no file descriptors left for a mapping", kExportRetryDelay,
                     {{"resource", "file descriptors"}});
   }
   ArrayPtr array;
@@ -274,7 +274,7 @@ void Exports::End(GlobalTransaction& transaction, const Export& ended) {
   loan.block = {};
   scheduler_->memory().arenas().Reclaim(transaction);
   scheduler_->memory().arenas().Trim(
-      transaction, scheduler_->QueueFor(transaction, loan.tenant, loan.device), UINT64_MAX);
+      transaction, scheduler_->queues().Get(transaction, loan.tenant, loan.device), UINT64_MAX);
 }
 
 }  // namespace stride::engine

@@ -39,7 +39,7 @@ class Exports {
   Exports(Core* core, Scheduler* scheduler)
       : core_(core),
         scheduler_(scheduler),
-        lent_blocks_(core, &scheduler->queues(), &scheduler->memory(), scheduler) {}
+        lent_blocks_(core, &scheduler->queues(), &scheduler->memory(), &scheduler->starter()) {}
 
   // Waits for accepted work that writes the array. The caller has no transaction.
   absl::StatusOr<PinnedMemory> Map(const TenantId& tenant, const v1::MapArrayRequest& request,

@@ -79,7 +79,7 @@ struct Core {
 
   session::Catalogue catalogue{accounts};
   bool draining = false;
-  bool ending = false;  // waits for workers, memory and pieces are over: Scheduler::BeginEnd
+  bool ending = false;  // waits for workers, memory and pieces are over; set once
   JournalWriter* journal_writer = nullptr;    // its constructor sets it
   ArrayPersister* array_persister = nullptr;  // null: nothing is kept on disk
   DurableSink* durable_sink = nullptr;        // the same, for tasks and definitions

@@ -40,6 +40,13 @@ class DeviceQueues {
     core_->accounts->AddDeviceTime(queue.tenant, queue.device, run_seconds);
   }
 
+  // Charges the tenant for what its workers have used since their last tasks ended.
+  void ChargeWorkers(TenantTransaction& transaction, const TenantId& tenant) {
+    ForEachOf(transaction, tenant, [&](DeviceQueue& queue) {
+      if (queue.worker != nullptr) Charge(transaction, queue, 0);
+    });
+  }
+
   // The device queues of one tenant.
   template <typename Visit>
   void ForEachOf(TenantTransaction& transaction, const TenantId& tenant, Visit visit) const {

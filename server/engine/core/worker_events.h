@@ -10,8 +10,7 @@
 
 namespace stride::engine {
 
-// Receives what happens to the workers of device queues. The last four are reports of the queue's
-// current worker.
+// Receives changes of the workers of device queues. WorkerChanges implements it.
 class WorkerEvents {
  public:
   virtual ~WorkerEvents() = default;
@@ -25,16 +24,32 @@ class WorkerEvents {
   virtual void WorkerEnds(GlobalTransaction& transaction, DeviceQueue& queue) = 0;
   // A worker that had been ended is gone, and its memory is free.
   virtual void WorkerGone(GlobalTransaction& transaction) = 0;
+  // The queue's worker has died, and the queue has none.
+  virtual void WorkerDied(GlobalTransaction& transaction, DeviceQueue& queue,
+                          const broker::WorkerDeath& death) = 0;
+};
+
+// Receives the reports of a queue's current worker about its tasks. TaskResults implements it.
+class WorkerReports {
+ public:
+  virtual ~WorkerReports() = default;
 
   virtual void TasksDone(TenantTransaction& transaction, DeviceQueue& queue,
                          absl::Span<const wire::TaskResult> results) = 0;
+  // Text of a task in flight.
   virtual void Printed(TenantTransaction& transaction, DeviceQueue& queue, uint64_t sequence,
                        std::string_view text, uint64_t dropped_lines) = 0;
-  // Answer to a Cancel of tasks from `sequence` on; taken: the worker has removed them.
-  virtual void TasksCancelled(TenantTransaction& transaction, DeviceQueue& queue, uint64_t sequence,
-                              bool taken) = 0;
-  virtual void WorkerDied(GlobalTransaction& transaction, DeviceQueue& queue,
-                          const broker::WorkerDeath& death) = 0;
+};
+
+// Receives a worker's answers to its Cancel commands. Cancellation implements it.
+class CancelAnswers {
+ public:
+  virtual ~CancelAnswers() = default;
+
+  // The answer about the tasks from `sequence` on; taken: the worker has removed them. An answer
+  // that nothing waits for is ignored.
+  virtual void Answered(TenantTransaction& transaction, DeviceQueue& queue, uint64_t sequence,
+                        bool taken) = 0;
 };
 
 }  // namespace stride::engine

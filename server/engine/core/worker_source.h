@@ -12,7 +12,7 @@
 
 namespace stride::engine {
 
-// Supplies the workers of device queues to threads that copy. The scheduler implements it.
+// Supplies the workers of device queues to threads that copy. WorkerStarter implements it.
 class WorkerSource {
  public:
   virtual ~WorkerSource() = default;
@@ -21,8 +21,8 @@ class WorkerSource {
   virtual absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
       DeviceQueue& queue, const std::shared_ptr<store::Arena>& arena,
       SteadyTime deadline = SteadyTime::InfiniteFuture()) = 0;
-  // Waits until the queue has a worker. An error: none can be started, or the deadline passed. The
-  // transaction ends while it waits.
+  // Requests a worker and waits until the queue has it. An error: none can be started, or the
+  // deadline passed. The transaction ends while it waits.
   virtual absl::Status AwaitWorker(GlobalTransaction& transaction, DeviceQueue& queue,
                                    SteadyTime deadline) = 0;
 };

@@ -274,10 +274,10 @@ absl::Status Modules::AddKernels(const TenantId& tenant, int device, const wire:
   DeviceQueue* queue;
   {
     TenantTransaction transaction(*core_, tenant);
-    queue = &scheduler_->QueueFor(transaction, tenant, device);
+    queue = &scheduler_->queues().Get(transaction, tenant, device);
   }
   const WorkerInUse in_use(core_, queue);
-  auto worker = scheduler_->BlockingWorker(*queue, nullptr, deadline);
+  auto worker = scheduler_->starter().BlockingWorker(*queue, nullptr, deadline);
   if (!worker.ok()) return worker.status();
   auto attributes = Attributes(*queue, *worker, **result, deadline);
   if (!attributes.ok()) return attributes.status();

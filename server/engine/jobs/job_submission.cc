@@ -60,7 +60,7 @@ absl::Status JobSubmission::SubmitAll(const JobPtr& job, const v1::Job& asked,
 
 void JobSubmission::Open(const TenantId& tenant, const std::shared_ptr<Task>& gate) {
   TenantTransaction transaction(*core_, tenant);
-  scheduler_->Finish(transaction, gate, absl::OkStatus());
+  scheduler_->Complete(transaction, gate, absl::OkStatus());
 }
 
 void JobSubmission::Abandon(const JobPtr& job) {
@@ -74,11 +74,11 @@ void JobSubmission::Abandon(const JobPtr& job) {
                                    task->id);  // the record of a task that ended at once
     }
     const absl::Status why = absl::CancelledError("the job was not accepted");
-    for (const auto& task : job->helpers) scheduler_->Finish(transaction, task, why);
+    for (const auto& task : job->helpers) scheduler_->Complete(transaction, task, why);
     for (const auto& task : job->tasks) {
-      if (task != nullptr) scheduler_->Finish(transaction, task, why);
+      if (task != nullptr) scheduler_->Complete(transaction, task, why);
     }
-    if (job->gate != nullptr) scheduler_->Finish(transaction, job->gate, absl::OkStatus());
+    if (job->gate != nullptr) scheduler_->Complete(transaction, job->gate, absl::OkStatus());
   }
   {
     // Before its session: a successor knows by that what is still to be

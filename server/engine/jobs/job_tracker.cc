@@ -37,8 +37,8 @@ std::function<void(TaskState)> JobTracker::ObserverOf(const JobPtr& job) {
 }
 
 void JobTracker::CancelAll(const JobRecord& job) {
-  scheduler_->CancelAll(job.tenant, job.helpers);
-  scheduler_->CancelAll(job.tenant, job.tasks);
+  scheduler_->cancellation().CancelAll(job.tenant, job.helpers);
+  scheduler_->cancellation().CancelAll(job.tenant, job.tasks);
 }
 
 void JobTracker::Save(TenantTransaction& transaction, const JobRecord& job) {

@@ -26,11 +26,11 @@ void StopWork(TenantTransaction& transaction, Scheduler& scheduler, const Sessio
     for (const auto& part : array.shards->parts) StopWork(transaction, scheduler, session, *part);
   }
   if (auto receiving = std::exchange(array.receiving, nullptr)) {
-    scheduler.Finish(transaction, std::static_pointer_cast<Task>(receiving->access),
-                     MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
-                               "the session ended during the upload"));
+    scheduler.Complete(transaction, std::static_pointer_cast<Task>(receiving->access),
+                       MakeError(absl::StatusCode::kCancelled, v1::ERROR_REASON_CANCELLED,
+                                 "the session ended during the upload"));
   }
-  if (auto work = WorkOn(session, array)) scheduler.Cancel(transaction, work);
+  if (auto work = WorkOn(session, array)) scheduler.cancellation().Cancel(transaction, work);
 }
 
 }  // namespace

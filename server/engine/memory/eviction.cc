@@ -103,14 +103,14 @@ class Eviction::Victims {
 };
 
 Eviction::Eviction(Core* core, DeviceQueues* queues, Memory* memory, CopiesInFlight* copies,
-                   BlockCopier* copier, MemoryWaiters* waiters, WaitingTasks* tasks)
+                   BlockCopier* copier, MemoryWaiters* waiters, TaskEvents* events)
     : core_(core),
       queues_(queues),
       memory_(memory),
       copies_(copies),
       copier_(copier),
       waiters_(waiters),
-      tasks_(tasks),
+      events_(events),
       places_(core->num_places()) {}
 
 Memory::Outcome Eviction::Allocate(GlobalTransaction& transaction, DeviceQueue& queue,
@@ -280,7 +280,7 @@ void Eviction::Copied(GlobalTransaction& transaction, const Victim& victim,
     }
   }
   if (status.ok() && victim.to->device == core_->disk_place()) memory_->FileWorked(transaction);
-  for (const auto& writer : copy.writers) tasks_->CopyEnded(transaction, writer);
+  for (const auto& writer : copy.writers) events_->Evaluate(transaction, writer);
   waiters_->Changed(transaction);
 }
 

@@ -8,7 +8,7 @@
 #include "server/base/steady_time.h"
 #include "server/engine/core/core.h"
 #include "server/engine/core/device_queues.h"
-#include "server/engine/core/waiting_tasks.h"
+#include "server/engine/core/task_events.h"
 #include "server/engine/memory/block_copier.h"
 #include "server/engine/memory/copies_in_flight.h"
 #include "server/engine/memory/eviction_plan.h"
@@ -23,7 +23,7 @@ namespace stride::engine {
 class Eviction {
  public:
   Eviction(Core* core, DeviceQueues* queues, Memory* memory, CopiesInFlight* copies,
-           BlockCopier* copier, MemoryWaiters* waiters, WaitingTasks* tasks);
+           BlockCopier* copier, MemoryWaiters* waiters, TaskEvents* events);
 
   // Like Memory::Allocate, and evicts. kLater also means that evictions are in flight, after which
   // the waiters for memory are tried.
@@ -68,7 +68,7 @@ class Eviction {
   CopiesInFlight* const copies_;
   BlockCopier* const copier_;
   MemoryWaiters* const waiters_;
-  WaitingTasks* const tasks_;
+  TaskEvents* const events_;
   // Evictions from, and to, each memory space.
   struct Place {
     int num_copies = 0;       // from here, in flight

@@ -15,7 +15,7 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 }  // namespace
 
 MemoryManager::MemoryManager(Core* core, DeviceQueues* queues, WorkerSource* workers,
-                             WaitingTasks* tasks, decltype(Memory::Hooks::give_way) give_way)
+                             TaskEvents* events, decltype(Memory::Hooks::give_way) give_way)
     : core_(core),
       queues_(queues),
       workers_(workers),
@@ -23,11 +23,11 @@ MemoryManager::MemoryManager(Core* core, DeviceQueues* queues, WorkerSource* wor
               {.changed = [this](GlobalTransaction& transaction,
                                  DeviceQueue&) { Changed(transaction); },
                .give_way = std::move(give_way)}),
-      waiters_(core, queues, tasks),
+      waiters_(core, queues, events),
       peers_(core),
       copier_(core, workers),
-      eviction_(core, queues, &arenas_, &copies_, &copier_, &waiters_, tasks),
-      migration_(core, queues, &copies_, &copier_, &peers_, &waiters_, tasks) {}
+      eviction_(core, queues, &arenas_, &copies_, &copier_, &waiters_, events),
+      migration_(core, queues, &copies_, &copier_, &peers_, &waiters_, events) {}
 
 void MemoryManager::Unpin(TenantTransaction& transaction, store::Buffer& buffer) {
   --buffer.pin_count;

@@ -10,7 +10,7 @@
 #include "server/base/steady_time.h"
 #include "server/engine/core/core.h"
 #include "server/engine/core/device_queues.h"
-#include "server/engine/core/waiting_tasks.h"
+#include "server/engine/core/task_events.h"
 #include "server/engine/core/worker_source.h"
 #include "server/engine/memory/block_copier.h"
 #include "server/engine/memory/copies_in_flight.h"
@@ -27,7 +27,7 @@ namespace stride::engine {
 // threads, and the totals.
 class MemoryManager {
  public:
-  MemoryManager(Core* core, DeviceQueues* queues, WorkerSource* workers, WaitingTasks* tasks,
+  MemoryManager(Core* core, DeviceQueues* queues, WorkerSource* workers, TaskEvents* events,
                 decltype(Memory::Hooks::give_way) give_way);
 
   Memory& arenas() { return arenas_; }

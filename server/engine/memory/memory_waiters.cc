@@ -46,7 +46,7 @@ void MemoryWaiters::Retry(GlobalTransaction& transaction) {
   for (DeviceQueue* queue : queues) {
     while (!queue->memory_queue.empty()) {
       std::shared_ptr<Task> first = queue->memory_queue.front();
-      tasks_->Retry(transaction, first);
+      events_->Prepare(transaction, first);
       if (!queue->memory_queue.empty() && queue->memory_queue.front() == first) break;
     }
   }

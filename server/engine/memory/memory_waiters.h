@@ -8,7 +8,7 @@
 #include "server/engine/core/core.h"
 #include "server/engine/core/device_queues.h"
 #include "server/engine/core/task.h"
-#include "server/engine/core/waiting_tasks.h"
+#include "server/engine/core/task_events.h"
 
 namespace stride::engine {
 
@@ -17,8 +17,8 @@ namespace stride::engine {
 // Across queues the first that has waited longest is tried first.
 class MemoryWaiters {
  public:
-  MemoryWaiters(Core* core, DeviceQueues* queues, WaitingTasks* tasks)
-      : core_(core), queues_(queues), tasks_(tasks) {}
+  MemoryWaiters(Core* core, DeviceQueues* queues, TaskEvents* events)
+      : core_(core), queues_(queues), events_(events) {}
 
   // A position in the order of waiting, later than all before (Task::memory_turn).
   uint64_t NextTurn(GlobalTransaction&) { return ++last_turn_; }
@@ -40,7 +40,7 @@ class MemoryWaiters {
  private:
   Core* const core_;
   DeviceQueues* const queues_;
-  WaitingTasks* const tasks_;
+  TaskEvents* const events_;
   std::atomic<uint64_t> changes_{0};
   uint64_t last_turn_ = 0;
   std::atomic<int> num_waiters_{0};  // tasks in queues, and threads

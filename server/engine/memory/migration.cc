@@ -133,12 +133,12 @@ void Migration::Ended(GlobalTransaction& transaction, int device,
     task->move_end = core_->Now();
     if (task->state != TaskState::kPreparing) continue;
     if (status.ok() || !current) {
-      tasks_->Retry(transaction, task);
+      events_->Prepare(transaction, task);
     } else {
-      tasks_->Fail(transaction, task, status);
+      events_->EndUnrun(transaction, task, status);
     }
   }
-  for (const auto& writer : copy.writers) tasks_->CopyEnded(transaction, writer);
+  for (const auto& writer : copy.writers) events_->Evaluate(transaction, writer);
   waiters_->Changed(transaction);
 }
 

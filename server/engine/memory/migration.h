@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "server/engine/core/core.h"
 #include "server/engine/core/device_queues.h"
-#include "server/engine/core/waiting_tasks.h"
+#include "server/engine/core/task_events.h"
 #include "server/engine/memory/block_copier.h"
 #include "server/engine/memory/copies_in_flight.h"
 #include "server/engine/memory/memory_waiters.h"
@@ -20,17 +20,17 @@ namespace stride::engine {
 class Migration {
  public:
   Migration(Core* core, DeviceQueues* queues, CopiesInFlight* copies, BlockCopier* copier,
-            PeerReads* peers, MemoryWaiters* waiters, WaitingTasks* tasks)
+            PeerReads* peers, MemoryWaiters* waiters, TaskEvents* events)
       : core_(core),
         queues_(queues),
         copies_(copies),
         copier_(copier),
         peers_(peers),
         waiters_(waiters),
-        tasks_(tasks) {}
+        events_(events) {}
 
   // Begins to copy the buffer into a block of the task's device. The task's num_moves counts the
-  // copy; WaitingTasks::Retry or Fail follows.
+  // copy; TaskEvents::Prepare or EndUnrun follows.
   void Start(GlobalTransaction& transaction, const std::shared_ptr<Task>& task,
              const std::shared_ptr<store::Buffer>& buffer, const store::Allocation& target);
 
@@ -68,7 +68,7 @@ class Migration {
   BlockCopier* const copier_;
   PeerReads* const peers_;
   MemoryWaiters* const waiters_;
-  WaitingTasks* const tasks_;
+  TaskEvents* const events_;
   int64_t returned_bytes_ = 0;
 };
 

@@ -130,7 +130,7 @@ absl::Status OutOfCoreExecutor::Execution::Execute() {
 }
 
 void OutOfCoreExecutor::Execution::Stop(TenantTransaction& transaction) {
-  for (const InFlight& piece : in_flight_) executor_->tasks_->CancelPiece(transaction, piece.task);
+  for (const InFlight& piece : in_flight_) executor_->ends_->Cancel(transaction, piece.task);
 }
 
 // After an error: cancels the pieces in flight and waits for them, so that none outlives the task.
@@ -255,7 +255,7 @@ absl::Status OutOfCoreExecutor::Execution::Start(int64_t index) {
 
   GlobalTransaction transaction(*core_);
   if (!task_->stop.ok()) return task_->stop;
-  if (absl::Status status = executor_->tasks_->EnqueuePiece(transaction, task); !status.ok())
+  if (absl::Status status = executor_->intake_->Enqueue(transaction, task); !status.ok())
     return status;
   in_flight_.push_back({std::move(piece), std::move(task), std::move(output)});
   return absl::OkStatus();
@@ -443,7 +443,7 @@ void OutOfCoreExecutor::Begin(GlobalTransaction& transaction, const std::shared_
   int output = static_cast<int>(task->uses.size()) - 1;
   auto pieces = ops::Pieces::Cut(task->plan(), output, static_cast<int64_t>(limit));
   if (!pieces.ok()) {
-    waiting_->Fail(
+    events_->EndUnrun(
         transaction, task,
         WithText(too_large, absl::StrCat("the operation is too large for the device, and ",
                                          pieces.status().message(), ": ", too_large.message())));
@@ -451,7 +451,7 @@ void OutOfCoreExecutor::Begin(GlobalTransaction& transaction, const std::shared_
   }
   // Pieces read and write outside the worker's queue, so all earlier accesses must have ended.
   if (!task->pending.empty() || memory_->copies().AwaitBeforeWrite(transaction, task)) {
-    tasks_->Postpone(transaction, *task);
+    events_->Unplace(transaction, *task, TaskState::kWaiting);
     return;
   }
   if (queue.streaming) {
@@ -469,7 +469,7 @@ void OutOfCoreExecutor::Begin(GlobalTransaction& transaction, const std::shared_
   ++task->uses.back().buffer->num_writes;
   ++task->uses.back().buffer->pin_count;  // pinned: no eviction begins from here on
   task->stream = std::make_shared<Execution>(this, task, &queue, *std::move(pieces));
-  tasks_->Begun(transaction, *task);
+  events_->Unplace(transaction, *task, TaskState::kDispatched);
   core_->streams.Run([run = task->stream] { run->Run(); });
 }
 
@@ -486,14 +486,14 @@ void OutOfCoreExecutor::RunEnded(const std::shared_ptr<Task>& task, DeviceQueue&
   ++(status.ok() ? account.succeeded : account.failed);
   queue.streaming = false;
   task->stream = nullptr;
-  tasks_->Ended(transaction, task, std::move(status));
+  events_->Complete(transaction, task, std::move(status));
   memory_->Changed(transaction);
   auto& queued = queued_[&queue];
   while (!queue.streaming && !queued.empty()) {
     std::shared_ptr<Task> next = std::move(queued.front());
     queued.pop_front();
     if (next->state == TaskState::kPreparing && next->queue == &queue)
-      waiting_->Retry(transaction, next);
+      events_->Prepare(transaction, next);
   }
 }
 

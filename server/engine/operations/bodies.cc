@@ -102,7 +102,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
   void Run() override { Advance(/*may_block=*/true); }
 
   void Stop(TenantTransaction& transaction) override {
-    for (const auto& piece : flying_) scheduler_->Cancel(transaction, piece);
+    for (const auto& piece : flying_) scheduler_->cancellation().Cancel(transaction, piece);
   }
 
  private:
@@ -116,7 +116,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
       {
         TenantTransaction transaction(*core_, tenant_);
         // Not reported, as a successor has its record.
-        if (scheduler_->ending()) return;
+        if (core_->ending) return;
         next = Step(transaction);
       }
       switch (next) {
@@ -406,7 +406,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
     condition_ = nullptr;
     outputs_.clear();
     trips_.clear();
-    scheduler_->BodiesEnded(transaction, std::exchange(task_, nullptr), std::move(status_));
+    scheduler_->conducted().Ended(transaction, std::exchange(task_, nullptr), std::move(status_));
   }
 
   // --- without a transaction ---
@@ -414,7 +414,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
   void Read() {
     auto bytes = operations_->reader_->ReadForBody(tenant_, condition_);
     TenantTransaction transaction(*core_, tenant_);
-    if (scheduler_->ending()) return;
+    if (core_->ending) return;
     if (bytes.ok())
       Decide(transaction, IntegerIn(*bytes));
     else

@@ -98,7 +98,7 @@ absl::StatusOr<Operations::Accepted> Operations::Conclude(
     TenantTransaction& transaction, const TenantId& tenant, const std::string& session,
     const ops::OperationView& operation, absl::StatusOr<Accepted> accepted, TaskList launched) {
   if (!accepted.ok()) {
-    for (const auto& task : launched) scheduler_->Cancel(transaction, task);
+    for (const auto& task : launched) scheduler_->cancellation().Cancel(transaction, task);
     PublishError(*core_, transaction, tenant, session, operation, accepted.status());
     return accepted;
   }

@@ -37,7 +37,7 @@ class Operations::PartLauncher : public PartRunner {
 
   absl::Status Admit(size_t num_parts, int64_t bytes) override {
     const int64_t limit = *core_->accounts->QuotaOf(tenant_).operations;
-    const int64_t used = operations_->scheduler_->num_unfinished(transaction_, tenant_);
+    const int64_t used = operations_->scheduler_->unfinished().Count(transaction_, tenant_);
     if (used + static_cast<int64_t>(num_parts) > limit) {
       return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, tenant_.value,
                            "too many operations are queued; an operation over several devices "

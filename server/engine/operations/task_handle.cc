@@ -49,8 +49,9 @@ auto TaskHandle::InTransaction(SubmitBatch* batch, Function function) const {
 void TaskHandle::Cancel(SubmitBatch* batch) {
   if (accepted_.task == nullptr) return;
   InTransaction(batch, [&](TenantTransaction& transaction) {
-    for (const auto& helper : accepted_.helpers) scheduler_->Cancel(transaction, helper);
-    scheduler_->Cancel(transaction, accepted_.task);
+    for (const auto& helper : accepted_.helpers)
+      scheduler_->cancellation().Cancel(transaction, helper);
+    scheduler_->cancellation().Cancel(transaction, accepted_.task);
   });
 }
 

@@ -28,7 +28,7 @@ class TenantBatch final : public SubmitBatch {
     transaction_.BeginBatch();
   }
   ~TenantBatch() override {
-    parts_.scheduler->FlushBatch(transaction_);
+    parts_.scheduler->dispatcher().FlushBatch(transaction_);
     parts_.scheduler->Settle(transaction_);  // while moment_ saves readings of the clock
   }
 

@@ -1,8 +1,11 @@
 #include "server/engine/scheduling/cancellation.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
+#include "server/base/error.h"
+#include "server/engine/core/for_each_batch.h"
 #include "server/engine/persistence/journal_writer.h"
 #include "server/engine/scheduling/hazards.h"
 #include "server/wire/status_page.h"
@@ -48,6 +51,66 @@ std::vector<std::shared_ptr<Task>> TakeOut(const std::vector<std::shared_ptr<Tas
 
 }  // namespace
 
+// The error of a task that ends early, and its texts: before it ran, during an access from the
+// host, and while it ran.
+struct Cancellation::Reason {
+  absl::StatusCode code;
+  v1::ErrorReason reason;
+  std::string_view unrun, access, running;
+
+  absl::Status With(std::string_view text) const { return MakeError(code, reason, text); }
+};
+
+void Cancellation::Cancel(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
+  End(transaction, task,
+      {.code = absl::StatusCode::kCancelled,
+       .reason = v1::ERROR_REASON_CANCELLED,
+       .unrun = "the operation was cancelled before it ran",
+       .access = "the operation was cancelled before it ended",
+       .running = "the operation was cancelled while it ran"});
+}
+
+void Cancellation::DeadlinePassed(TenantTransaction& transaction,
+                                  const std::shared_ptr<Task>& task) {
+  End(transaction, task,
+      {.code = absl::StatusCode::kDeadlineExceeded,
+       .reason = v1::ERROR_REASON_DEADLINE,
+       .unrun = "the deadline passed before the operation ran",
+       .access = "the deadline passed before the operation ended",
+       .running = "the deadline passed while the operation ran"});
+}
+
+void Cancellation::CancelAll(const TenantId& tenant,
+                             absl::Span<const std::shared_ptr<Task>> tasks) {
+  ForEachBatch(*core_, PartitionOf(tenant), [&](TenantTransaction& transaction) {
+    if (tasks.empty()) return Step::kEnd;
+    const std::shared_ptr<Task>& task = tasks.front();
+    if (task != nullptr) Cancel(transaction, task);
+    tasks.remove_prefix(1);
+    return Step::kDone;
+  });
+}
+
+void Cancellation::End(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
+                       const Reason& why) {
+  if (task->state == TaskState::kDone) return;
+  if (task->host_access) {
+    events_->Complete(transaction, task, why.With(why.access));
+  } else if (task->stream != nullptr) {
+    // The tasks that its conductor has in flight are cancelled.
+    if (!task->stop.ok()) return;
+    task->stop = why.With(why.running);
+    task->stream->Stop(transaction);
+  } else if (task->state == TaskState::kDispatched) {
+    Stop(transaction, task, why.With(why.unrun), why.With(why.running));
+  } else {
+    events_->EndUnrun(transaction, task, why.With(why.unrun));
+  }
+}
+
+// Ends a task in its worker's queue with `unrun` if the worker can still remove it. Otherwise it
+// may run for the grace, which begins when it is first in the queue. Then its worker is killed with
+// `running`.
 void Cancellation::Stop(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                         absl::Status unrun, absl::Status running) {
   if (task->stop.ok()) task->stop = std::move(running);
@@ -106,7 +169,7 @@ void Cancellation::Answered(TenantTransaction& transaction, DeviceQueue& queue, 
 void Cancellation::Granted(TenantTransaction& transaction, DeviceQueue& queue, const Tasks& tasks) {
   std::vector<std::shared_ptr<Task>> out =
       TakeOut(tasks, queue.in_flight, [](DeviceQueue::InFlight&) {});
-  for (const auto& task : out) events_->TakeBack(transaction, task);
+  for (const auto& task : out) events_->Requeue(transaction, task);
   EndRecalled(transaction, queue, out);
 }
 
@@ -125,7 +188,7 @@ void Cancellation::EndRecalled(TenantTransaction& transaction, DeviceQueue& queu
 void Cancellation::Refused(TenantTransaction& transaction, const Tasks& tasks) {
   const std::shared_ptr<Task>& first = tasks.front();
   first->recall_refused = true;
-  if (first->queue != nullptr && GiveUp(transaction, *first->queue, tasks)) return;
+  if (first->queue != nullptr && Abandon(transaction, *first->queue, tasks)) return;
   // Dependents that waited for the answer may be dispatched now.
   for (const auto& task : tasks) {
     const TaskList dependents = task->dependents;
@@ -143,7 +206,7 @@ void Cancellation::Unanswered(TenantTransaction& transaction, const std::shared_
     if (it->second.front() != task) continue;
     const std::vector<std::shared_ptr<Task>> tasks = it->second;
     const uint64_t sequence = it->first;
-    if (GiveUp(transaction, queue, tasks)) queue.recalls.erase(sequence);
+    if (Abandon(transaction, queue, tasks)) queue.recalls.erase(sequence);
     return;
   }
 }
@@ -151,7 +214,7 @@ void Cancellation::Unanswered(TenantTransaction& transaction, const std::shared_
 // A CUDA stream cannot remove a launch. A queued task that writes only its own new arrays can be
 // abandoned: it still runs, in pinned memory, and its results are ignored. False: the tasks may be
 // running, or change arrays that others see.
-bool Cancellation::GiveUp(TenantTransaction& transaction, DeviceQueue& queue, const Tasks& tasks) {
+bool Cancellation::Abandon(TenantTransaction& transaction, DeviceQueue& queue, const Tasks& tasks) {
   if (queue.in_flight.empty() || queue.in_flight.front().task == tasks.front()) return false;
   if (!std::all_of(tasks.begin(), tasks.end(), [](const auto& task) {
         return task->state == TaskState::kDispatched && IsRepeatable(*task);

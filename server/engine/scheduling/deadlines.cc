@@ -25,10 +25,6 @@ void Deadlines::Forget(TenantTransaction& transaction, const Task& task) {
   partitions_.Of(transaction, task.tenant).tasks.erase(KeyOf(task));
 }
 
-void Deadlines::Clear() {
-  for (Partition& partition : partitions_.Unguarded()) partition.tasks.clear();
-}
-
 void Deadlines::LookLater(TenantTransaction& transaction, int partition) {
   Partition& mine = partitions_.At(transaction, partition);
   if (mine.tasks.empty()) return;
@@ -53,7 +49,7 @@ void Deadlines::Look(int partition, SteadyTime planned) {
     }
     const std::shared_ptr<Task> task = first->second->shared_from_this();
     mine.tasks.erase(first);
-    events_->DeadlinePassed(transaction, task);
+    ends_->DeadlinePassed(transaction, task);
     return Step::kDone;
   });
 }

@@ -8,8 +8,8 @@
 #include "server/base/block_pool.h"
 #include "server/base/steady_time.h"
 #include "server/engine/core/core.h"
+#include "server/engine/core/early_ends.h"
 #include "server/engine/core/task.h"
-#include "server/engine/core/task_events.h"
 
 namespace stride::engine {
 
@@ -17,13 +17,12 @@ namespace stride::engine {
 // deadline when it ends, and a partition has one timer for all.
 class Deadlines {
  public:
-  Deadlines(Core* core, TaskEvents* events) : core_(core), events_(events) {}
+  Deadlines(Core* core, EarlyEnds* ends) : core_(core), ends_(ends) {}
 
-  // `task` has its place in the order of acceptance. It must be forgotten before it is destroyed.
+  // `task` has its place in the order of acceptance. It must be forgotten before it is destroyed,
+  // unless the timer has stopped.
   void Watch(TenantTransaction& transaction, Task& task);
   void Forget(TenantTransaction& transaction, const Task& task);
-  // Forgets all tasks, when no other thread runs any more.
-  void Clear();
 
  private:
   // Equal deadlines pass in the order of acceptance.
@@ -37,7 +36,7 @@ class Deadlines {
   void Look(int partition, SteadyTime planned);
 
   Core* const core_;
-  TaskEvents* const events_;
+  EarlyEnds* const ends_;
   PerPartition<Partition> partitions_;
 };
 

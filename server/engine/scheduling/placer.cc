@@ -116,6 +116,7 @@ void Placer::Enter(TenantTransaction& transaction, Task& task, DeviceQueue& queu
 }
 
 void Placer::Leave(TenantTransaction& transaction, Task& task) {
+  if (task.queue == nullptr) return;
   DeviceChange& account = transaction.ChangeOf(task.queue->device);
   account.queue_nanoseconds -= Nanoseconds(task.estimate_seconds);
   --account.queue_depth;

@@ -26,7 +26,8 @@ class Placer {
   // The reason why Choose found no device.
   absl::Status NoDeviceFor(const Task& task) const;
 
-  // Enters a task into the queue that prepares it, and removes it from there or from its worker.
+  // Enters a task into the queue that prepares it, and removes it from there or from its worker. A
+  // task without a queue is left as it is.
   void Enter(TenantTransaction& transaction, Task& task, DeviceQueue& queue);
   void Leave(TenantTransaction& transaction, Task& task);
 

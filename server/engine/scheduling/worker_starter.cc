@@ -9,6 +9,7 @@
 #include "server/base/error.h"
 #include "server/base/system_error.h"
 #include "server/engine/core/start_retry.h"
+#include "server/engine/memory/staged_copy.h"
 #include "server/engine/persistence/journal_writer.h"
 
 namespace stride::engine {
@@ -25,6 +26,8 @@ constexpr int kSamples = 8;
 // The share of a device's memory that stays free: arrays and workers grow during a start.
 constexpr double kDeviceReserve = 1.0 / 32;
 constexpr double kHostReserve = 1.0 / 8;
+// Longest time from a failed send to a dead worker until the broker reports the death.
+constexpr absl::Duration kDeathNotice = absl::Seconds(5);
 // Processes and threads of the daemon, its compilers and other programs of its user.
 constexpr int kOtherThreads = 512;
 
@@ -46,11 +49,11 @@ absl::Status CannotRunNow(const DeviceQueue& queue) {
 }  // namespace
 
 WorkerStarter::WorkerStarter(Core* core, DeviceQueues* queues, HealthWatch* health,
-                             WorkerEvents* events)
+                             Receivers receivers)
     : core_(core),
       queues_(queues),
       health_(health),
-      events_(events),
+      receivers_(receivers),
       seats_(core->memory_place(), {.at_once = core->options.max_starts}),
       costs_(core->memory_place()) {}
 
@@ -69,8 +72,8 @@ void WorkerStarter::Request(TenantTransaction& transaction, DeviceQueue& queue) 
   });
 }
 
-absl::Status WorkerStarter::Await(GlobalTransaction& transaction, DeviceQueue& queue,
-                                  SteadyTime deadline) {
+absl::Status WorkerStarter::AwaitWorker(GlobalTransaction& transaction, DeviceQueue& queue,
+                                        SteadyTime deadline) {
   WorkerStart& start = queue.start;
   while (queue.worker == nullptr) {
     const uint64_t ended = start.num_ended_;
@@ -91,6 +94,34 @@ absl::Status WorkerStarter::Await(GlobalTransaction& transaction, DeviceQueue& q
     if (!start.error_.ok()) return start.error_;
   }
   return absl::OkStatus();
+}
+
+// The queue's worker, with the arena mapped. Null: there is none that lives.
+std::shared_ptr<broker::Worker> WorkerStarter::LivingWorker(
+    DeviceQueue& queue, const std::shared_ptr<store::Arena>& arena) {
+  queue.last_used = core_->Now();
+  bool there = queue.worker != nullptr && queue.worker->alive();
+  if (there && arena != nullptr) there = MapArena(queue, arena, /*peer=*/false).ok();
+  return there ? queue.worker : nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<broker::Worker>> WorkerStarter::BlockingWorker(
+    DeviceQueue& queue, const std::shared_ptr<store::Arena>& arena, SteadyTime deadline) {
+  {
+    TenantTransaction transaction(*core_, queue.tenant);
+    if (auto worker = LivingWorker(queue, arena)) return worker;
+  }
+  GlobalTransaction transaction(*core_);
+  for (int i = 0; i < kMaxTransferTries; ++i) {
+    if (absl::Status status = AwaitWorker(transaction, queue, deadline); !status.ok())
+      return status;
+    const std::shared_ptr<broker::Worker> worker = queue.worker;
+    if (LivingWorker(queue, arena) != nullptr) return worker;
+    // The worker died; once that is observed its successor is asked.
+    auto known = [&] { return queue.worker != worker || core_->ending; };
+    transaction.Await(absl::Condition(&known), core_->Now() + kDeathNotice);
+  }
+  return LostWorker();
 }
 
 void WorkerStarter::Wait(GlobalTransaction& transaction, DeviceQueue& queue) {
@@ -168,7 +199,7 @@ void WorkerStarter::Started(GlobalTransaction& transaction, DeviceQueue& queue,
   queue.recalls.clear();
   queue.next_sequence = 1;
   queue.worker->Adopt(CallbacksFor(queue));
-  events_->WorkerStarted(transaction, queue);
+  receivers_.events->WorkerStarted(transaction, queue);
 }
 
 // Reports of a worker that the queue has no longer are ignored.
@@ -181,13 +212,13 @@ broker::WorkerCallbacks WorkerStarter::CallbacksFor(DeviceQueue& queue) {
                                          uint64_t dropped_lines) {
             TenantTransaction transaction(*core_, queue->tenant);
             if (queue->worker.get() == worker)
-              events_->Printed(transaction, *queue, sequence, text, dropped_lines);
+              receivers_.reports->Printed(transaction, *queue, sequence, text, dropped_lines);
           },
       .cancelled =
           [this, queue = &queue, worker](uint64_t sequence, bool taken) {
             TenantTransaction transaction(*core_, queue->tenant);
             if (queue->worker.get() == worker)
-              events_->TasksCancelled(transaction, *queue, sequence, taken);
+              receivers_.cancels->Answered(transaction, *queue, sequence, taken);
           },
       .died = [this, queue = &queue,
                worker](const broker::WorkerDeath& death) { Died(*queue, worker, death); }};
@@ -197,7 +228,7 @@ void WorkerStarter::Done(DeviceQueue& queue, const broker::Worker* worker,
                          absl::Span<const wire::TaskResult> results) {
   TenantTransaction transaction(*core_, queue.tenant);
   if (queue.worker.get() != worker) return;
-  events_->TasksDone(transaction, queue, results);
+  receivers_.reports->TasksDone(transaction, queue, results);
   if (!queue.start.yields_ || !queue.in_flight.empty()) return;
   transaction.Defer([this, &queue] {
     GlobalTransaction transaction(*core_);
@@ -214,9 +245,9 @@ void WorkerStarter::Died(DeviceQueue& queue, const broker::Worker* worker,
     queue.start.yields_ = false;
     queue.worker = nullptr;
     queue.ForgetWorker();
-    events_->WorkerDied(transaction, queue, death);
+    receivers_.events->WorkerDied(transaction, queue, death);
   } else {
-    events_->WorkerGone(transaction);
+    receivers_.events->WorkerGone(transaction);
   }
   BeginStarts(transaction);
 }
@@ -305,7 +336,7 @@ void WorkerStarter::EndRequest(GlobalTransaction& transaction, DeviceQueue& queu
   start.error_ = status;
   transaction.WakeWaiters();
   // The next daemon may run the tasks that wait here.
-  if (!core_->ending) events_->WorkerNotStarted(transaction, queue, status);
+  if (!core_->ending) receivers_.events->WorkerNotStarted(transaction, queue, status);
 }
 
 void WorkerStarter::ProbeEnded(GlobalTransaction& transaction, int device) {
@@ -346,7 +377,7 @@ bool WorkerStarter::GiveWay(GlobalTransaction& transaction, std::optional<int> d
 // Arrays stay, since the daemon owns their memory.
 void WorkerStarter::End(GlobalTransaction& transaction, DeviceQueue& queue) {
   queues_->Charge(transaction, queue, 0);
-  events_->WorkerEnds(transaction, queue);
+  receivers_.events->WorkerEnds(transaction, queue);
   std::shared_ptr<broker::Worker> worker = std::exchange(queue.worker, nullptr);
   core_->journal_writer->WorkerGone(transaction, queue.tenant,
                                     std::exchange(queue.worker_record, 0));

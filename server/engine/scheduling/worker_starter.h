@@ -5,6 +5,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "server/base/steady_time.h"
 #include "server/broker/worker.h"
 #include "server/engine/core/core.h"
@@ -13,6 +14,7 @@
 #include "server/engine/core/worker_events.h"
 #include "server/engine/core/worker_measure.h"
 #include "server/engine/core/worker_seats.h"
+#include "server/engine/core/worker_source.h"
 #include "server/engine/scheduling/health_watch.h"
 
 namespace stride::engine {
@@ -23,15 +25,23 @@ namespace stride::engine {
 // blame.
 //
 // Its state and that of each queue's WorkerStart change in global transactions.
-class WorkerStarter {
+class WorkerStarter : public WorkerSource {
  public:
-  WorkerStarter(Core* core, DeviceQueues* queues, HealthWatch* health, WorkerEvents* events);
+  // Receivers of what happens to workers, and of their reports.
+  struct Receivers {
+    WorkerEvents* events;
+    WorkerReports* reports;
+    CancelAnswers* cancels;
+  };
+  WorkerStarter(Core* core, DeviceQueues* queues, HealthWatch* health, Receivers receivers);
 
   // Requests a worker for a queue that has none. Requests again are ignored.
   void Request(TenantTransaction& transaction, DeviceQueue& queue);
-  // Requests a worker and waits until the queue has it. Errors: none can be started, or the
-  // deadline passed. The transaction ends while it waits.
-  absl::Status Await(GlobalTransaction& transaction, DeviceQueue& queue, SteadyTime deadline);
+  absl::Status AwaitWorker(GlobalTransaction& transaction, DeviceQueue& queue,
+                           SteadyTime deadline) override;
+  absl::StatusOr<std::shared_ptr<broker::Worker>> BlockingWorker(
+      DeviceQueue& queue, const std::shared_ptr<store::Arena>& arena,
+      SteadyTime deadline = SteadyTime::InfiniteFuture()) override;
 
   // Ends the idle worker that was used least recently, of this device or of any, but not that of
   // `except`. False: none is idle.
@@ -56,6 +66,8 @@ class WorkerStarter {
   void Measure(absl::FunctionRef<PlaceUse(GlobalTransaction&, int place)> use_of);
 
  private:
+  std::shared_ptr<broker::Worker> LivingWorker(DeviceQueue& queue,
+                                               const std::shared_ptr<store::Arena>& arena);
   void Wait(GlobalTransaction& transaction, DeviceQueue& queue);
   void WaitAt(SteadyTime time, DeviceQueue& queue);
   void BeginStarts(GlobalTransaction& transaction);
@@ -85,7 +97,7 @@ class WorkerStarter {
   Core* const core_;
   DeviceQueues* const queues_;
   HealthWatch* const health_;
-  WorkerEvents* const events_;
+  const Receivers receivers_;
   WorkerSeats seats_;
   WorkerCosts costs_;
   bool any_yields_ = false;                              // perhaps

@@ -40,7 +40,7 @@ absl::Status ArrayWriter::Open(DeviceQueue& queue, const store::Allocation& targ
 }
 
 absl::Status ArrayWriter::OpenShared() {
-  auto worker = scheduler_->BlockingWorker(*queue_, target_.arena, deadline_);
+  auto worker = scheduler_->starter().BlockingWorker(*queue_, target_.arena, deadline_);
   if (!worker.ok()) return worker.status();
   if (absl::Status status = region_->MapIn(*worker); !status.ok()) return status;
   shared_ = std::make_unique<RegionCopies>(*worker, region_, /*to_device=*/true, target_.arena->id);
@@ -81,7 +81,7 @@ absl::Status ArrayWriter::Send(bool wait) {
 }
 
 absl::Status ArrayWriter::OpenStaged(uint64_t offset) {
-  auto worker = scheduler_->BlockingWorker(*queue_, target_.arena, deadline_);
+  auto worker = scheduler_->starter().BlockingWorker(*queue_, target_.arena, deadline_);
   if (!worker.ok()) return worker.status();
   staged_ = std::make_unique<StagedWriter>(*worker, target_.arena->id, offset, deadline_);
   return absl::OkStatus();

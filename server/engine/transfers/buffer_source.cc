@@ -44,7 +44,7 @@ absl::Status BufferSource::Open(const std::shared_ptr<Region>& region) {
     inline_bytes_ = buffer.inline_bytes;
     for (auto& [device, replica] : buffer.replicas) {
       if (queue != nullptr && !core_->MemorySpace(device).host_memory()) continue;
-      queue = &scheduler_->QueueFor(transaction, buffer.tenant, device);
+      queue = &scheduler_->queues().Get(transaction, buffer.tenant, device);
       source_ = replica;
     }
     if (queue == nullptr && inline_bytes_ == nullptr) {
@@ -52,7 +52,7 @@ absl::Status BufferSource::Open(const std::shared_ptr<Region>& region) {
                        "the array's only copy is gone");
     }
     if (queue != nullptr) {
-      scheduler_->account(queue->device).download_bytes += end_ - position_;
+      core_->device_accounts[queue->device].download_bytes += end_ - position_;
       if (queue_ == nullptr) {
         ++queue->num_copies;
         queue_ = queue;
@@ -65,7 +65,7 @@ absl::Status BufferSource::Open(const std::shared_ptr<Region>& region) {
 }
 
 absl::Status BufferSource::BeginCopies(DeviceQueue& queue, const std::shared_ptr<Region>& region) {
-  auto worker = scheduler_->BlockingWorker(queue, source_.arena, deadline_);
+  auto worker = scheduler_->starter().BlockingWorker(queue, source_.arena, deadline_);
   if (!worker.ok()) return worker.status();
   if (region == nullptr) {
     staged_ = std::make_unique<StagedReader>(*worker, source_.arena->id, Offset(), end_ - position_,

@@ -48,9 +48,9 @@ absl::Status HostAccess::Await(SteadyTime deadline, std::string_view late,
 void HostAccess::End(TenantTransaction& transaction) {
   if (!std::exchange(enqueued_, false)) return;
   if (task_->state == TaskState::kDispatched) {
-    scheduler_->Finish(transaction, task_, absl::OkStatus());
+    scheduler_->Complete(transaction, task_, absl::OkStatus());
   } else {
-    scheduler_->Cancel(transaction, task_);
+    scheduler_->cancellation().Cancel(transaction, task_);
   }
 }
 

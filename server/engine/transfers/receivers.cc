@@ -42,7 +42,7 @@ void Receivers::EndParts(TenantTransaction& transaction, absl::Span<const ArrayP
     auto receiving = std::exchange(part->receiving, nullptr);
     // A part that was refused has no task.
     if (receiving != nullptr && receiving->access != nullptr)
-      scheduler_->Finish(transaction, TaskOf(*receiving), status);
+      scheduler_->Complete(transaction, TaskOf(*receiving), status);
   }
 }
 
@@ -68,8 +68,8 @@ int Receivers::HomeDevice(TenantTransaction& transaction, const TenantId& tenant
     return session->home_device;
   int best = 0;
   for (size_t i = 1; i < core_->broker->devices().size(); ++i) {
-    double load = scheduler_->QueueSeconds(transaction, static_cast<int>(i)),
-           best_load = scheduler_->QueueSeconds(transaction, best);
+    double load = scheduler_->placer().QueueSeconds(transaction, static_cast<int>(i)),
+           best_load = scheduler_->placer().QueueSeconds(transaction, best);
     bool both_serve = room(i) != INT64_MIN && room(best) != INT64_MIN;
     bool better = both_serve && load != best_load ? load < best_load : room(i) > room(best);
     if (better) best = static_cast<int>(i);
@@ -231,12 +231,12 @@ void Receivers::EndLeases(GlobalTransaction& transaction, std::vector<Incoming>&
     if (array == nullptr) {
       // No call can continue the upload, and tasks may wait for its bytes. No effect if the upload
       // was complete.
-      scheduler_->Finish(transaction, TaskOf(*incoming.receiving),
-                         NotReady("the array was released before its upload was complete"));
+      scheduler_->Complete(transaction, TaskOf(*incoming.receiving),
+                           NotReady("the array was released before its upload was complete"));
     } else if (array->receiving != nullptr) {
       if (array->receiving->num_calls > 0 || array->receiving->lease_end > now) continue;
       array->receiving = nullptr;
-      scheduler_->Finish(
+      scheduler_->Complete(
           transaction, TaskOf(*incoming.receiving),
           NotReady("the upload was left incomplete and its lease has ended; delete the "
                    "array, then upload it again"));

@@ -41,7 +41,7 @@ absl::StatusOr<RangeAccess::Target> ReceiveAccess::Open() {
     TenantTransaction transaction(*core_, array_->buffer->tenant);
     if (!array_->buffer->error.ok()) return array_->buffer->error;
     Hold();
-    queue = &scheduler_->QueueFor(transaction, array_->buffer->tenant, receiving_->device);
+    queue = &scheduler_->queues().Get(transaction, array_->buffer->tenant, receiving_->device);
     auto it = array_->buffer->replicas.find(receiving_->device);
     if (it != array_->buffer->replicas.end()) return Target{queue, it->second};
   }
@@ -62,7 +62,7 @@ absl::StatusOr<RangeAccess::Target> ReceiveAccess::Allocate(DeviceQueue* queue) 
     // An array larger than the device may lie in a file too.
     {
       TenantTransaction transaction(*core_, array_->buffer->tenant);
-      queue = &scheduler_->QueueFor(transaction, array_->buffer->tenant, core_->disk_place());
+      queue = &scheduler_->queues().Get(transaction, array_->buffer->tenant, core_->disk_place());
     }
     auto in_file = scheduler_->memory().BlockingAllocate(*queue, array_->buffer->size);
     if (in_file.ok()) block = std::move(in_file);
@@ -74,12 +74,12 @@ absl::StatusOr<RangeAccess::Target> ReceiveAccess::Allocate(DeviceQueue* queue) 
 void ReceiveAccess::Completed(TenantTransaction& transaction) {
   receiving_->AddRange(range_.begin, range_.end);
   core_->journal_writer->Changed(transaction, array_);
-  scheduler_->account(receiving_->device).upload_bytes += range_.end - range_.begin;
+  core_->device_accounts[receiving_->device].upload_bytes += range_.end - range_.begin;
   if (!receiving_->ranges.Covers(array_->info->size_bytes())) return;
   array_->receiving.reset();
   array_->buffer->SetIncoming(false);
-  scheduler_->Finish(transaction, std::static_pointer_cast<Task>(receiving_->access),
-                     absl::OkStatus());
+  scheduler_->Complete(transaction, std::static_pointer_cast<Task>(receiving_->access),
+                       absl::OkStatus());
 }
 
 // The bytes written so far stay, so that the client can continue after them.
@@ -131,7 +131,7 @@ absl::StatusOr<RangeAccess::Target> OverwriteAccess::Open() {
   const auto [device, block] = *replicas.begin();
   array_->buffer->KeepOnly(device);
   ++array_->buffer->num_writes;
-  return Target{&scheduler_->QueueFor(transaction, array_->buffer->tenant, device), block};
+  return Target{&scheduler_->queues().Get(transaction, array_->buffer->tenant, device), block};
 }
 
 OverwriteAccess::~OverwriteAccess() {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "server/base/error.h"
 #include "server/engine/scheduling/hazards.h"
 #include "tests/unit/engine/fake_task_events.h"
 #include "tests/unit/engine/part_test.h"
@@ -65,10 +66,7 @@ class CancellationTest : public PartTest {
     return {Use{.buffer = buffer, .read = true, .write = true}};
   }
   void Stop(const std::shared_ptr<Task>& task) {
-    In("t", [&](TenantTransaction& transaction) {
-      cancellation_->Stop(transaction, task, absl::CancelledError("unrun"),
-                          absl::CancelledError("running"));
-    });
+    In("t", [&](TenantTransaction& transaction) { cancellation_->Cancel(transaction, task); });
   }
   void Answer(uint64_t sequence, bool taken) {
     In("t", [&](TenantTransaction& transaction) {
@@ -100,9 +98,9 @@ TEST_F(CancellationTest, GrantedCancelTakesDependentsToo) {
   EXPECT_EQ(reader->num_recalls, 1) << "no dependent is sent until the answer";
   EXPECT_THAT(events_.Take(), IsEmpty());
   Answer(2, /*taken=*/true);
-  EXPECT_THAT(events_.Take(), ElementsAre("take back maker", "take back reader", "end maker",
+  EXPECT_THAT(events_.Take(), ElementsAre("requeue maker", "requeue reader", "end maker",
                                           "evaluate maker", "evaluate reader"));
-  EXPECT_EQ(maker->result.message(), "unrun");
+  EXPECT_EQ(maker->result.message(), "the operation was cancelled before it ran");
   EXPECT_EQ(queue_->in_flight[1].task, nullptr) << "the result of the launch means nothing";
   EXPECT_NE(queue_->in_flight[3].task, nullptr);
   EXPECT_THAT(pumped_, ElementsAre(queue_));
@@ -199,6 +197,60 @@ TEST_F(CancellationTest, UnansweredCancelAbandonsAfterTheGrace) {
   EXPECT_THAT(events_.Take(), ElementsAre("abandon queued", "end queued", "evaluate queued"));
   Answer(2, /*taken=*/true);
   EXPECT_THAT(events_.Take(), IsEmpty()) << "too late";
+}
+
+TEST_F(CancellationTest, WaitingTaskEndsUnrun) {
+  auto task = NewTask(*queue_);
+  task->label = "waiting";
+  Stop(task);
+  EXPECT_THAT(events_.Take(), ElementsAre("end waiting"));
+  EXPECT_EQ(ReasonOf(task->result), v1::ERROR_REASON_CANCELLED);
+  Stop(task);
+  EXPECT_THAT(events_.Take(), IsEmpty()) << "it has ended";
+}
+
+// Arrays that an upload has changed in part have its error.
+TEST_F(CancellationTest, HostAccessCompletesWithTheError) {
+  auto task = NewTask(*queue_);
+  task->label = "upload";
+  task->host_access = true;
+  task->state = TaskState::kDispatched;
+  Stop(task);
+  EXPECT_THAT(events_.Take(), ElementsAre("complete upload"));
+  EXPECT_TRUE(absl::IsCancelled(task->result));
+}
+
+TEST_F(CancellationTest, ConductorStopsOnceAndEndsTheTask) {
+  struct FakeConductor : public Conductor {
+    void Run() override {}
+    void Stop(TenantTransaction&) override { ++num_stops; }
+    int num_stops = 0;
+  };
+  auto conductor = std::make_shared<FakeConductor>();
+  auto task = NewTask(*queue_);
+  task->stream = conductor;
+  task->state = TaskState::kDispatched;
+  Stop(task);
+  Stop(task);
+  EXPECT_EQ(conductor->num_stops, 1);
+  EXPECT_EQ(task->stop.message(), "the operation was cancelled while it ran");
+  EXPECT_THAT(events_.Take(), IsEmpty()) << "the conductor ends it";
+}
+
+TEST_F(CancellationTest, DeadlineHasItsOwnError) {
+  auto task = NewTask(*queue_);
+  In("t",
+     [&](TenantTransaction& transaction) { cancellation_->DeadlinePassed(transaction, task); });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(task->result));
+  EXPECT_EQ(ReasonOf(task->result), v1::ERROR_REASON_DEADLINE);
+}
+
+TEST_F(CancellationTest, AllTasksOfATenantAreCancelled) {
+  auto first = NewTask(*queue_), last = NewTask(*queue_);
+  first->label = "first";
+  last->label = "last";
+  cancellation_->CancelAll(queue_->tenant, {first, nullptr, last});
+  EXPECT_THAT(events_.Take(), ElementsAre("end first", "end last"));
 }
 
 TEST_F(CancellationTest, SecondStopSendsNoSecondCommand) {

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/engine/fake_task_events.h"
 #include "tests/unit/engine/part_test.h"
 
 namespace stride::engine {
@@ -15,15 +14,24 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// Notes the labels of tasks whose deadline has passed.
+class FakeEarlyEnds : public EarlyEnds {
+ public:
+  void Cancel(TenantTransaction&, const std::shared_ptr<Task>&) override {}
+  void DeadlinePassed(TenantTransaction&, const std::shared_ptr<Task>& task) override {
+    events_.push_back("late " + task->label);
+  }
+  std::vector<std::string> Take() { return std::exchange(events_, {}); }
+
+ private:
+  std::vector<std::string> events_;
+};
+
 class DeadlinesTest : public PartTest {
  protected:
   DeadlinesTest() {
     Start({HostDevice(0)});
     deadlines_ = std::make_unique<Deadlines>(core_.get(), &events_);
-  }
-  void TearDown() override {
-    deadlines_->Clear();
-    PartTest::TearDown();
   }
 
   std::shared_ptr<Task> Watch(const std::string& label, absl::Duration time,
@@ -41,7 +49,7 @@ class DeadlinesTest : public PartTest {
        [&](TenantTransaction& transaction) { deadlines_->Forget(transaction, task); });
   }
 
-  FakeTaskEvents events_;
+  FakeEarlyEnds events_;
   std::unique_ptr<Deadlines> deadlines_;
   std::vector<std::shared_ptr<Task>> tasks_;
   uint64_t order_ = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/core/device_queue.h"
 #include "server/engine/core/task_events.h"
 
 namespace stride::engine {
@@ -23,20 +24,29 @@ class FakeTaskEvents : public TaskEvents {
   void EndUnrun(TenantTransaction&, const std::shared_ptr<Task>& task,
                 absl::Status status) override {
     Note("end ", *task);
+    Leave(*task);
     task->state = TaskState::kDone;
-    task->queue = nullptr;
     task->result = std::move(status);
   }
-  void TakeBack(TenantTransaction&, const std::shared_ptr<Task>& task) override {
-    Note("take back ", *task);
+  void Complete(TenantTransaction&, const std::shared_ptr<Task>& task,
+                absl::Status status) override {
+    Note("complete ", *task);
+    Leave(*task);
+    task->state = TaskState::kDone;
+    task->result = std::move(status);
+  }
+  void Unplace(TenantTransaction&, Task& task, TaskState next) override {
+    Note(next == TaskState::kWaiting ? "postpone " : "run apart ", task);
+    Leave(task);
+    task.state = next;
+  }
+  void Requeue(TenantTransaction&, const std::shared_ptr<Task>& task) override {
+    Note("requeue ", *task);
     Wait(*task);
   }
   void LeaveQueue(TenantTransaction&, const std::shared_ptr<Task>& task) override {
     Note("abandon ", *task);
     Wait(*task);
-  }
-  void DeadlinePassed(TenantTransaction&, const std::shared_ptr<Task>& task) override {
-    Note("late ", *task);
   }
 
   std::vector<std::string> Take() { return std::exchange(events_, {}); }
@@ -45,9 +55,15 @@ class FakeTaskEvents : public TaskEvents {
   void Note(const char* what, const Task& task) {
     events_.push_back(absl::StrCat(what, task.label));
   }
-  static void Wait(Task& task) {
-    task.state = TaskState::kWaiting;
+  static void Leave(Task& task) {
+    if (task.queue != nullptr) task.queue->preparing.Remove(task);
+    if (task.queued_ready) task.queue->ready.pop_front();
+    task.queued_ready = false;
     task.queue = nullptr;
+  }
+  static void Wait(Task& task) {
+    Leave(task);
+    task.state = TaskState::kWaiting;
     task.recall_asked = task.recall_refused = task.grace_begun = false;
     task.num_recalls = 0;
   }

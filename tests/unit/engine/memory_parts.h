@@ -21,21 +21,34 @@
 namespace stride::engine {
 
 // Keeps what the memory parts report about tasks. Global transactions guard it.
-struct FakeWaitingTasks : public WaitingTasks {
-  void Retry(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) override {
-    retried.push_back(task);
-    if (on_retry) on_retry(transaction, task);
-  }
-  void Fail(GlobalTransaction&, const std::shared_ptr<Task>& task, absl::Status status) override {
-    failed.emplace_back(task, std::move(status));
-  }
-  void CopyEnded(GlobalTransaction&, const std::shared_ptr<Task>& task) override {
+struct FakeMemoryEvents : public TaskEvents {
+  void Evaluate(TenantTransaction&, const std::shared_ptr<Task>& task) override {
     freed.push_back(task);
+  }
+  void Prepare(TenantTransaction& transaction, const std::shared_ptr<Task>& task) override {
+    retried.push_back(task);
+    if (on_retry) on_retry(*transaction.global(), task);
+  }
+  void Unplace(TenantTransaction&, Task& task, TaskState next) override {
+    if (next == TaskState::kWaiting) postponed.push_back(&task);
+    task.state = next;
+  }
+  void Requeue(TenantTransaction&, const std::shared_ptr<Task>&) override {}
+  void LeaveQueue(TenantTransaction&, const std::shared_ptr<Task>&) override {}
+  void Complete(TenantTransaction&, const std::shared_ptr<Task>& task,
+                absl::Status status) override {
+    task->state = TaskState::kDone;
+    ended.emplace_back(task, std::move(status));
+  }
+  void EndUnrun(TenantTransaction&, const std::shared_ptr<Task>& task,
+                absl::Status status) override {
+    failed.emplace_back(task, std::move(status));
   }
 
   std::function<void(GlobalTransaction&, const std::shared_ptr<Task>&)> on_retry;
   std::vector<std::shared_ptr<Task>> retried, freed;
-  std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> failed;
+  std::vector<Task*> postponed;
+  std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended, failed;
 };
 
 // Starts a fake worker for each device queue that has none, or a dead one.
@@ -156,7 +169,7 @@ class MemoryPartsTest : public ::testing::Test {
 
   std::string folder_;
   std::string log_;  // written in global transactions
-  FakeWaitingTasks tasks_;
+  FakeMemoryEvents tasks_;
   std::unique_ptr<testing::FakeBroker> broker_;
   std::unique_ptr<Core> core_;
   std::unique_ptr<JournalWriter> journal_writer_;

@@ -16,25 +16,18 @@ using ::testing::IsEmpty;
 
 // Ends each piece at once, or when the test says so: every byte is that of the first input plus 1.
 // Global transactions guard it.
-struct FakeTasks : public OutOfCoreExecutor::Tasks {
-  void Postpone(GlobalTransaction&, Task& task) override {
-    task.state = TaskState::kWaiting;
-    postponed.push_back(&task);
-  }
-  void Begun(GlobalTransaction&, Task& task) override { task.state = TaskState::kDispatched; }
-  void Ended(GlobalTransaction&, const std::shared_ptr<Task>& task, absl::Status status) override {
-    task->state = TaskState::kDone;
-    ended.emplace_back(task, std::move(status));
-  }
-  absl::Status EnqueuePiece(GlobalTransaction&, const std::shared_ptr<Task>& piece) override {
+struct FakePieces : public TaskIntake, public EarlyEnds {
+  absl::Status Enqueue(TenantTransaction&, const std::shared_ptr<Task>& piece,
+                       const std::shared_ptr<Task>&) override {
     pieces.push_back(piece);
     most_at_once = std::max(most_at_once, ++num_in_flight);
     if (!hold) End(piece);
     return absl::OkStatus();
   }
-  void CancelPiece(TenantTransaction&, const std::shared_ptr<Task>& piece) override {
+  void Cancel(TenantTransaction&, const std::shared_ptr<Task>& piece) override {
     End(piece, absl::CancelledError("cancelled"));
   }
+  void DeadlinePassed(TenantTransaction&, const std::shared_ptr<Task>&) override {}
   void End(const std::shared_ptr<Task>& piece, absl::Status status = absl::OkStatus()) {
     if (piece->finished.HasBeenNotified()) return;
     std::string bytes = *piece->uses.front().buffer->inline_bytes;
@@ -48,8 +41,6 @@ struct FakeTasks : public OutOfCoreExecutor::Tasks {
   bool hold = false;
   int num_in_flight = 0, most_at_once = 0;
   std::vector<std::shared_ptr<Task>> pieces;
-  std::vector<Task*> postponed;
-  std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
 };
 
 class OutOfCoreTest : public MemoryPartsTest {
@@ -58,7 +49,7 @@ class OutOfCoreTest : public MemoryPartsTest {
   void MakeExecutor(Limits limits = {}) {
     Make({HostDevice(0, kMiB)}, limits);
     executor_ = std::make_unique<OutOfCoreExecutor>(core_.get(), queues_.get(), memory_.get(),
-                                                    workers_.get(), &tasks_, &pieces_);
+                                                    workers_.get(), &tasks_, &pieces_, &pieces_);
   }
   // A prepared operation on an array of 5 MiB, on a device of 1 MiB.
   std::shared_ptr<Task> Large() {
@@ -82,10 +73,10 @@ class OutOfCoreTest : public MemoryPartsTest {
     });
   }
   bool AwaitEnd(size_t count = 1) {
-    return Await([&] { return pieces_.ended.size() == count; });
+    return Await([&] { return tasks_.ended.size() == count; });
   }
 
-  FakeTasks pieces_;
+  FakePieces pieces_;
   std::unique_ptr<OutOfCoreExecutor> executor_;
 };
 
@@ -94,7 +85,7 @@ TEST_F(OutOfCoreTest, ResultIsComputedInPieces) {
   auto task = Large();
   Begin(task);
   ASSERT_TRUE(AwaitEnd());
-  EXPECT_TRUE(pieces_.ended[0].second.ok()) << pieces_.ended[0].second;
+  EXPECT_TRUE(tasks_.ended[0].second.ok()) << tasks_.ended[0].second;
   // A piece has an eighth of the device for its input and output.
   EXPECT_EQ(pieces_.pieces.size(), size_t{2 * kLarge / (kMiB / 8)});
   const store::Buffer& output = *task->uses.back().buffer;
@@ -124,7 +115,7 @@ TEST_F(OutOfCoreTest, CancelEndsThePiecesInFlight) {
     task->stream->Stop(transaction);
   }
   ASSERT_TRUE(AwaitEnd());
-  EXPECT_EQ(pieces_.ended[0].second, absl::CancelledError("by the client"));
+  EXPECT_EQ(tasks_.ended[0].second, absl::CancelledError("by the client"));
   EXPECT_EQ(pieces_.pieces.size(), 3u);
   EXPECT_EQ(pieces_.most_at_once, 2);
   EXPECT_EQ(pieces_.num_in_flight, 0);
@@ -141,7 +132,7 @@ TEST_F(OutOfCoreTest, ErrorOfOnePieceIsTheErrorOfAll) {
     pieces_.End(pieces_.pieces[0], absl::InternalError("it broke"));
   }
   ASSERT_TRUE(AwaitEnd());
-  EXPECT_EQ(pieces_.ended[0].second, absl::InternalError("it broke"));
+  EXPECT_EQ(tasks_.ended[0].second, absl::InternalError("it broke"));
   EXPECT_EQ(pieces_.pieces[1]->result.code(), absl::StatusCode::kCancelled);
 }
 
@@ -170,7 +161,7 @@ TEST_F(OutOfCoreTest, EarlierAccessPostponesIt) {
   auto task = Large();
   task->pending.push_back(TaskOn(QueueOf(0), {}));
   Begin(task);
-  EXPECT_THAT(pieces_.postponed, ElementsAre(task.get()));
+  EXPECT_THAT(tasks_.postponed, ElementsAre(task.get()));
   EXPECT_FALSE(QueueOf(0).streaming);
 }
 
@@ -188,7 +179,7 @@ TEST_F(OutOfCoreTest, NoRoomForTheResultIsAnError) {
   MakeExecutor({.memory = 6 * kMiB});
   Begin(Large());
   ASSERT_TRUE(AwaitEnd());
-  EXPECT_EQ(ReasonOf(pieces_.ended[0].second), v1::ERROR_REASON_DEVICE_MEMORY);
+  EXPECT_EQ(ReasonOf(tasks_.ended[0].second), v1::ERROR_REASON_DEVICE_MEMORY);
   EXPECT_THAT(pieces_.pieces, IsEmpty());
 }
 
@@ -203,7 +194,7 @@ TEST_F(OutOfCoreTest, EndOfTheEngineReportsNothing) {
     core_->ending = true;
   }
   EXPECT_TRUE(Await([&] { return task->stream == nullptr; }));
-  EXPECT_THAT(pieces_.ended, IsEmpty());
+  EXPECT_THAT(tasks_.ended, IsEmpty());
 }
 
 }  // namespace

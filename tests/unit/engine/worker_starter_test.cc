@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 // Notes what happens to workers.
-class FakeEvents : public WorkerEvents {
+class FakeEvents : public WorkerEvents, public WorkerReports, public CancelAnswers {
  public:
   void WorkerStarted(GlobalTransaction&, DeviceQueue& queue) override { Note("started", queue); }
   void WorkerNotStarted(GlobalTransaction&, DeviceQueue& queue,
@@ -41,7 +41,7 @@ class FakeEvents : public WorkerEvents {
                uint64_t) override {
     Note("printed", queue);
   }
-  void TasksCancelled(TenantTransaction&, DeviceQueue& queue, uint64_t, bool) override {
+  void Answered(TenantTransaction&, DeviceQueue& queue, uint64_t, bool) override {
     Note("cancelled", queue);
   }
   void WorkerDied(GlobalTransaction&, DeviceQueue& queue, const broker::WorkerDeath&) override {
@@ -73,7 +73,9 @@ class WorkerStarterTest : public PartTest {
                                int device) { return starter_->GiveWay(transaction, device); },
             .tried = [this](GlobalTransaction& transaction,
                             int device) { starter_->ProbeEnded(transaction, device); }});
-    starter_ = std::make_unique<WorkerStarter>(core_.get(), queues_.get(), health_.get(), &events_);
+    starter_ = std::make_unique<WorkerStarter>(
+        core_.get(), queues_.get(), health_.get(),
+        WorkerStarter::Receivers{.events = &events_, .reports = &events_, .cancels = &events_});
   }
   void TearDown() override {
     if (starter_ != nullptr) {
@@ -364,7 +366,7 @@ TEST_F(WorkerStarterTest, AwaitReturnsWithTheWorker) {
   Start();
   DeviceQueue& queue = QueueOf("a");
   GlobalTransaction transaction(*core_);
-  EXPECT_TRUE(starter_->Await(transaction, queue, core_->Now() + absl::Seconds(1)).ok());
+  EXPECT_TRUE(starter_->AwaitWorker(transaction, queue, core_->Now() + absl::Seconds(1)).ok());
   EXPECT_NE(queue.worker, nullptr);
 }
 
@@ -376,7 +378,7 @@ TEST_F(WorkerStarterTest, AwaitEndsAtItsDeadline) {
   DeviceQueue& queue = QueueOf("b");
   GlobalTransaction transaction(*core_);
   const absl::Status status =
-      starter_->Await(transaction, queue, core_->Now() + absl::Milliseconds(1));
+      starter_->AwaitWorker(transaction, queue, core_->Now() + absl::Milliseconds(1));
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
 }
 
@@ -385,8 +387,30 @@ TEST_F(WorkerStarterTest, AwaitReturnsTheErrorOfTheStart) {
   broker_->set_most_workers(0, SystemError(EMFILE, "making a pipe"));
   DeviceQueue& queue = QueueOf("a");
   GlobalTransaction transaction(*core_);
-  const absl::Status status = starter_->Await(transaction, queue, SteadyTime::InfiniteFuture());
+  const absl::Status status =
+      starter_->AwaitWorker(transaction, queue, SteadyTime::InfiniteFuture());
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+}
+
+TEST_F(WorkerStarterTest, ThreadGetsAWorkerWithTheArenaMapped) {
+  Start();
+  DeviceQueue& queue = QueueOf("a");
+  auto worker = starter_->BlockingWorker(queue, nullptr);
+  ASSERT_TRUE(worker.ok()) << worker.status();
+  EXPECT_EQ(*worker, queue.worker);
+  EXPECT_EQ(*starter_->BlockingWorker(queue, nullptr), queue.worker) << "it lives";
+  EXPECT_EQ(broker_->num_starts(), 1);
+}
+
+// The death is reported later than a send fails.
+TEST_F(WorkerStarterTest, ThreadGetsTheSuccessorOfADeadWorker) {
+  Start();
+  DeviceQueue& queue = QueueOf("a");
+  auto first = *starter_->BlockingWorker(queue, nullptr);
+  std::static_pointer_cast<FakeWorker>(first)->Shutdown();
+  auto second = starter_->BlockingWorker(queue, nullptr);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE(*second, first);
 }
 
 // Arrays take the room of workers.

@@ -1,0 +1,92 @@
+#include "server/engine/scheduling/code_loader.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "server/base/system_error.h"
+#include "server/wire/status.h"
+
+namespace stride::engine {
+namespace {
+
+// Graphs that one worker holds. It is more than a worker's queue has tasks, so no graph of a packet
+// that is not sent yet is unloaded.
+constexpr size_t kMaxGraphs = 1000;
+
+}  // namespace
+
+absl::Status CodeLoader::Load(const Task& task, DeviceQueue& queue) {
+  absl::Status status = LoadModule(task.module, queue);
+  if (!IsLack(status)) status = LoadModule(task.block_loops, queue);
+  if (!IsLack(status) && task.program_launch != nullptr) status = LoadProgram(task, queue);
+  return IsLack(status) ? status : absl::OkStatus();
+}
+
+absl::Status CodeLoader::LoadModule(const std::shared_ptr<const broker::CompiledModule>& module,
+                                    DeviceQueue& queue) {
+  if (module == nullptr || !queue.loaded.insert(module->id).second) return absl::OkStatus();
+  auto loaded = [this, queue = &queue, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
+    TenantTransaction transaction(*core_, queue->tenant);
+    // The worker is gone: its successor loads the module again.
+    if (!result.ok()) return;
+    absl::Status status = wire::ToStatus(result->status());
+    if (!status.ok()) queue->load_errors[id] = status;
+    queue->attributes[id] = *std::move(result);
+    ++queue->num_told;
+    if (queue->num_asking > 0) transaction.WakeWaiters();
+  };
+  absl::Status sent = queue.worker->LoadModule(*module, loaded);
+  if (IsLack(sent)) queue.loaded.erase(module->id);
+  return sent;
+}
+
+// Loads the modules and the graph of the task that the worker does not have yet.
+absl::Status CodeLoader::LoadProgram(const Task& task, DeviceQueue& queue) {
+  for (const auto& module : task.compiled->modules) {
+    if (absl::Status status = LoadModule(module, queue); !status.ok()) return status;
+  }
+  DeviceQueue::Graph& graph = queue.graphs[task.program_launch->id];
+  graph.last_use = ++queue.num_graph_uses;
+  const bool known = !graph.program_launch.expired();
+  if (known && graph.compiled.lock() == task.compiled) return absl::OkStatus();
+  // The graph's code was compiled since it was loaded. Tasks in a packet that is not sent yet run
+  // the new steps, whose results are the same.
+  if (known) queue.worker->UnloadGraph(task.program_launch->id).IgnoreError();
+  graph.program_launch = task.program_launch;
+  graph.compiled = task.compiled;
+  absl::Status sent = queue.worker->LoadGraph(task.program_launch->id, task.compiled->steps);
+  if (IsLack(sent)) queue.graphs.erase(task.program_launch->id);
+  Unload(queue);
+  return sent;
+}
+
+void CodeLoader::Unload(DeviceQueue& queue) {
+  for (auto it = queue.graphs.begin(); it != queue.graphs.end();) {
+    const bool gone = it->second.program_launch.expired();
+    if (gone && queue.worker != nullptr) queue.worker->UnloadGraph(it->first).IgnoreError();
+    it = gone ? queue.graphs.erase(it) : std::next(it);
+  }
+  while (queue.graphs.size() > kMaxGraphs) {
+    auto oldest = std::min_element(
+        queue.graphs.begin(), queue.graphs.end(),
+        [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
+    if (queue.worker != nullptr) queue.worker->UnloadGraph(oldest->first).IgnoreError();
+    queue.graphs.erase(oldest);
+  }
+}
+
+absl::Status CodeLoader::ErrorOf(const Task& task, const DeviceQueue& queue) {
+  std::vector<std::shared_ptr<const broker::CompiledModule>> modules = {task.module,
+                                                                        task.block_loops};
+  if (task.compiled != nullptr) modules = task.compiled->modules;
+  absl::Status error;
+  for (const auto& module : modules) {
+    if (module == nullptr) continue;
+    auto it = queue.load_errors.find(module->id);
+    if (it != queue.load_errors.end()) error = it->second;
+  }
+  return error;
+}
+
+}  // namespace stride::engine
