@@ -43,7 +43,7 @@ void Jobs::RestoreTasks(GlobalTransaction& transaction, const JobPtr& job,
     std::shared_ptr<Task> task;
     if (unfinished != things.unfinished.end()) {
       task = unfinished->second;
-      task->observer =
+      task->callbacks.observer =
           std::make_unique<const std::function<void(TaskState)>>(tracker_.ObserverOf(job));
     } else if (result != things.results.end()) {
       task = FinishedTask(task_id, result->second, core_->spaces);
@@ -155,7 +155,7 @@ void Jobs::EndUnrun(const JobPtr& job, const absl::Status& status) {
   auto task = MakePooled<Task>();
   task->state = TaskState::kDone;
   task->result = status;
-  task->end_time = core_->Now();
+  task->timeline.end_time = core_->Now();
   job->tasks = {std::move(task)};
   job->operations = {0};
 }

@@ -453,9 +453,9 @@ void Recovery::RestoreTasks(GlobalTransaction& transaction) {
     const std::shared_ptr<Task>& task = *made;
     auto dispatch = records_.dispatches.find(id);
     if (dispatch != records_.dispatches.end()) {
-      task->num_deaths =
+      task->sent.num_deaths =
           dispatch->second.num_deaths() + (WasRunning(dispatch->second, progress_) ? 1 : 0);
-      task->recall = StatusFrom(dispatch->second.recall());
+      task->cancel.recall = StatusFrom(dispatch->second.recall());
       task->lost_input = StatusFrom(dispatch->second.lost_input());
     }
     core_.journal_writer->TakenBack(transaction, *task);

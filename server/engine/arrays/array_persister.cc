@@ -147,7 +147,7 @@ void ArrayPersister::Enqueued(TenantTransaction& transaction, const Task& task) 
 }
 
 void ArrayPersister::Ended(TenantTransaction& transaction, const Task& task, bool begun) {
-  if (stopped_ || contents_.empty() || task.drop_other_replicas) return;
+  if (stopped_ || contents_.empty() || task.options.drop_other_replicas) return;
   const std::string session = task.session != nullptr ? task.session->id : "";
   auto job = jobs_.find(session);
   for (const Use& use : task.uses) {

@@ -44,7 +44,7 @@ void ArrayPersister::BeginLoad(GlobalTransaction& transaction, const ContentPtr&
   auto task = MakePooled<Task>();
   task->tenant = buffer->tenant;
   task->label = "read from disk";
-  task->host_access = true;
+  task->options.host_access = true;
   task->uses.push_back({.buffer = buffer, .write = true, .fresh = true});
   scheduler_->Restore(transaction, task);
   scheduler_->Resume(transaction, task);

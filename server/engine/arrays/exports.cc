@@ -164,7 +164,7 @@ absl::StatusOr<PinnedMemory> Exports::Map(const TenantId& tenant,
     if (absl::Status status = Take(tenant, device, 1, reserved); !status.ok()) return status;
   }
   auto task = HostTask(tenant, "map", {.buffer = array->buffer, .read = true, .write = true});
-  task->drop_other_replicas = true;  // a move: the content stays as it is
+  task->options.drop_other_replicas = true;  // a move: the content stays as it is
   HostAccess access(core_, scheduler_, std::move(task));
   absl::StatusOr<std::shared_ptr<const UniqueFd>> fd = nullptr;
   absl::StatusOr<store::Allocation> block = store::Allocation();

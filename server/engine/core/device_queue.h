@@ -40,13 +40,18 @@ struct DeviceQueue {
   const int device;
   const wire::DeviceDescription& description;
 
-  store::ArenaPool pool;
-  // Host memory that the device uses in place, for the small inputs and results of calls: no copy,
-  // and so one round trip to the worker in place of three. Empty where `pool` is host memory.
-  store::ArenaPool zero_copy;
-  bool growing = false;                 // an arena is being made
-  bool grow_failed = false;             // the last try failed; the next allocation reports it once
-  absl::Status grow_lack;               // resources that the machine lacked for it
+  // Of Memory.
+  struct Arenas {
+    store::ArenaPool pool;
+    // Host memory that the device uses in place, for the small inputs and results of calls: no
+    // copy, and so one round trip to the worker in place of three. Empty where `pool` is host
+    // memory.
+    store::ArenaPool zero_copy;
+    bool growing = false;      // an arena is being made
+    bool grow_failed = false;  // the last try failed; the next allocation reports it once
+    absl::Status grow_lack;    // resources that the machine lacked for it
+  };
+  Arenas arenas;
   std::weak_ptr<broker::Worker> dying;  // died when asked for an arena; not reported yet
   bool AwaitsDeath() const { return worker != nullptr && dying.lock() == worker; }
   // Tasks, among those in `preparing`, that wait for memory: by priority, then age. The first takes
@@ -55,30 +60,34 @@ struct DeviceQueue {
   // Whether its first came to wait before one with this turn: who came later must not take what it
   // has gathered, or two would take it from each other for ever.
   bool WaitsBefore(uint64_t turn) const {
-    return !memory_queue.empty() && memory_queue.front()->memory_turn < turn;
+    return !memory_queue.empty() && memory_queue.front()->memory.turn < turn;
   }
 
   std::shared_ptr<broker::Worker> worker;  // null: none runs
   uint64_t worker_record = 0;              // the worker's id in the journal
   WorkerStart start{this, device};
-  // Its state does not apply to the next worker.
-  void ForgetWorker();
-  // Arenas that the worker has mapped; true: another device's, from which a copy of its has come.
-  std::map<uint64_t, bool> mapped;
-  std::set<uint64_t> loaded;  // modules that the worker has
-  std::map<uint64_t, absl::Status> load_errors;
   ProcessorTime processor_time;  // for a CPU device's worker
-  std::map<uint64_t, wire::ModuleLoaded>
-      attributes;                     // loaded modules that the worker has described
-  std::atomic<uint64_t> num_told{0};  // answers about modules so far
-  int num_asking = 0;                 // threads that wait for them; changes in global transactions
-  struct Graph {
-    std::weak_ptr<const ProgramLaunch> program_launch;
-    std::weak_ptr<const CompiledProgram> compiled;  // with whose steps
-    uint64_t last_use = 0;
+  // Of CodeLoader and Modules: what the worker has.
+  struct Contents {
+    struct Graph {
+      std::weak_ptr<const ProgramLaunch> program_launch;
+      std::weak_ptr<const CompiledProgram> compiled;  // with whose steps
+      uint64_t last_use = 0;
+    };
+    // Forgets all, which does not apply to the next worker.
+    void Clear();
+
+    // Arenas that the worker has mapped; true: another device's, from which a copy has come.
+    std::map<uint64_t, bool> mapped;
+    std::set<uint64_t> modules;
+    std::map<uint64_t, absl::Status> load_errors;       // by module
+    std::map<uint64_t, wire::ModuleLoaded> attributes;  // of modules that the worker described
+    std::map<uint64_t, Graph> graphs;                   // by ProgramLaunch::id
+    uint64_t num_graph_uses = 0;
+    std::atomic<uint64_t> num_answers{0};  // about modules so far
+    int num_waiting = 0;  // threads that wait for an answer; changes in global transactions
   };
-  std::map<uint64_t, Graph> graphs;  // that the worker has, by ProgramLaunch::id
-  uint64_t num_graph_uses = 0;
+  Contents contents;
 
   // Those that it prepares, in the order of coming. Linked through themselves: nearly every task
   // comes and goes here.
@@ -94,7 +103,6 @@ struct DeviceQueue {
     Task *first_ = nullptr, *last_ = nullptr;
   };
   Preparing preparing;
-  std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>> ready;  // by priority
   struct InFlight {
     uint64_t sequence;
     std::shared_ptr<Task> task;  // null: taken out of the worker's queue, its result means nothing
@@ -107,19 +115,24 @@ struct DeviceQueue {
     const std::shared_ptr<Task>& launched() const { return task != nullptr ? task : given_up; }
   };
   using InFlightQueue = std::deque<InFlight, PoolAllocator<InFlight>>;
-  InFlightQueue in_flight;     // by sequence
-  uint64_t next_sequence = 1;  // for this worker
-  // Cancellations that the worker has not answered, by first sequence: a task and its dependents.
-  std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
-  bool watching_start = false;  // a timer will look whether the first task in flight has begun
-  // Where it makes its packets, one after another: they take no other memory.
-  wire::TaskPacket packet;
   // Plans that it was sent lately, each where its address says, to be sent again elsewhere.
   struct Bound {
     std::shared_ptr<const Planned> planned;
     ops::Rebinder rebinder;
   };
-  std::array<Bound, kNumBound> bound;
+  // Of Dispatcher.
+  struct Sending {
+    std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>> ready;  // by priority
+    InFlightQueue in_flight;                                                        // by sequence
+    uint64_t next_sequence = 1;  // for this worker
+    // Cancellations that the worker has not answered, by first sequence: a task and its dependents.
+    std::map<uint64_t, std::vector<std::shared_ptr<Task>>> recalls;
+    bool watching_start = false;  // a timer will look whether the first task in flight has begun
+    // Where it makes its packets, one after another: they take no other memory.
+    wire::TaskPacket packet;
+    std::array<Bound, kNumBound> bound;
+  };
+  Sending sending;
   FairShare::Flow flow;  // its share of the device
   bool killed = false;   // its worker, for a task that outlived its grace
   int num_copies = 0;    // transfers that use the worker now

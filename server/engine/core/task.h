@@ -82,86 +82,130 @@ struct KernelArguments {
 
 // One unit of scheduling: an operation on one device, or a host access: an upload or download,
 // which takes part in the ordering but runs on no device. The tenant's transactions guard the
-// members, except those that are constant after Enqueue.
+// members, except those that are constant after Enqueue. Each struct in it belongs to one part of
+// the engine, which alone changes it.
 struct Task : store::Access, std::enable_shared_from_this<Task> {
   explicit Task(std::shared_ptr<const Planned> planned = NoPlan()) : planned(std::move(planned)) {}
 
   const ops::Plan& plan() const { return planned->plan; }
 
-  // Set before Enqueue.
+  // --- set before Enqueue, constant afterwards ---
   uint64_t id = 0;
   TenantId tenant;
   std::shared_ptr<session::Session> session;  // may be null
   std::string label;
-  bool host_access = false;
   std::shared_ptr<const Planned> planned;         // never null
   std::unique_ptr<KernelArguments> kernel;        // null: no kernel of a client
   std::shared_ptr<ProgramLaunch> program_launch;  // set: the task runs a whole program
   Uses uses;                                      // by slot of the plan: inputs, then outputs
-  int pinned_device = -1;                         // -1: the scheduler's choice
-  int priority = 0;                               // -10 to 10, among the tenant's tasks
-  bool drop_other_replicas = false;               // a move: only the chosen device keeps the inputs
-  bool reads_peers = false;  // small inputs may be read on their device: PeerReads::BlockFor
-  SteadyTime deadline = SteadyTime::InfiniteFuture();
-  bool of_job = false;   // the journal keeps its result until the job has ended
-  bool piece = false;    // a part of another task, not counted in quotas and meters
-  bool of_body = false;  // a task of a loop or branch, which on_done notifies
+  struct Options {
+    bool host_access = false;
+    int pinned_device = -1;            // -1: the scheduler's choice
+    int priority = 0;                  // -10 to 10, among the tenant's tasks
+    bool drop_other_replicas = false;  // a move: only the chosen device keeps the inputs
+    bool reads_peers = false;  // small inputs may be read on their device: PeerReads::BlockFor
+    SteadyTime deadline = SteadyTime::InfiniteFuture();
+    bool of_job = false;   // the journal keeps its result until the job has ended
+    bool piece = false;    // a part of another task, not counted in quotas and meters
+    bool of_body = false;  // a task of a loop or branch, which on_done notifies
+  };
+  Options options;
   // Runs a loop or branch, which has no plan, when all earlier accesses have ended.
   std::shared_ptr<Conductor> bodies;
-  // Called with each new state, and when a dispatched task has begun; after the transaction.
-  std::unique_ptr<const std::function<void(TaskState)>> observer;
-  // Called once when all accesses before a host access have ended; after the transaction.
-  std::unique_ptr<const std::function<void()>> granted;
+  struct Callbacks {
+    // Called with each new state, and when a dispatched task has begun; after the transaction.
+    std::unique_ptr<const std::function<void(TaskState)>> observer;
+    // Called once when all accesses before a host access have ended; after the transaction.
+    std::unique_ptr<const std::function<void()>> granted;
+    // Called with the result after the transaction.
+    absl::InlinedVector<absl::AnyInvocable<void(const absl::Status&)>, 1> on_done;
+  };
+  Callbacks callbacks;
 
-  // Changed by the scheduler.
+  // --- changed by the parts of the engine ---
   TaskState state = TaskState::kWaiting;
-  uint64_t order = 0;           // in the order of acceptance
-  size_t unfinished_index = 0;  // position in the list of tasks that have not ended
-  TaskList pending;             // unfinished accesses that it waits for
-  TaskList dependents;          // tasks that have this one in `pending`
   DeviceQueue* queue = nullptr;
-  std::shared_ptr<const broker::CompiledModule> module;
-  std::shared_ptr<const broker::CompiledModule> block_loops;  // set: it runs by blocks
-  std::shared_ptr<const CompiledProgram> compiled;            // for the device's target
-  bool compile_requested = false;
-  bool queued_ready = false;    // in the ready list of its device queue
-  bool being_prepared = false;  // in its device queue's list `preparing`, between these two
-  Task *prepared_before = nullptr, *prepared_after = nullptr;
-  int num_moves = 0;     // inputs whose move is in flight
-  int num_deaths = 0;    // workers that died while it ran
-  bool holding = false;  // it has all its memory, and its buffers are pinned
-  // Scratch memory on its device, without its buffers. Memory counts it while `holding`.
-  uint64_t scratch_bytes = 0;
-  bool waits_memory = false;  // in the memory list of its device queue
-  uint64_t memory_turn = 0;   // in the order of entry into memory queues
-  // Sequences of its launches in the current worker, zero fills included, and that worker's record.
-  uint64_t first_sequence = 0, last_sequence = 0;
-  uint64_t worker_record = 0;
-  absl::Status stop;            // not OK: the task is to end, with this status if it is running
-  bool grace_begun = false;     // it is running: the worker is killed after the grace
-  absl::Status recall;          // not OK: it ends with this status if its worker has not begun it
-  bool recall_asked = false;    // the current worker was asked
-  bool recall_refused = false;  // the current worker has begun it
-  int num_recalls = 0;          // unanswered recalls of it: no dependent is dispatched
-  absl::Status lost_input;      // not OK: the writer of one of its inputs ended without running
-  double estimate_seconds = 0;
-  double expected_seconds = 0;        // estimate when it was dispatched
-  absl::Status early_error;           // the error of a zero fill before its launch
   std::shared_ptr<Conductor> stream;  // set: kDispatched, on no device queue, computed in pieces
+  absl::Status lost_input;  // not OK: the writer of one of its inputs ended without running
 
-  // Used by the journal writer.
-  bool recorded = false;
-  bool record_changed = false;
+  // Of DependencyTracker and UnfinishedTasks.
+  struct Order {
+    uint64_t accepted = 0;        // in the order of acceptance
+    size_t unfinished_index = 0;  // position in the list of tasks that have not ended
+    TaskList pending;             // unfinished accesses that it waits for
+    TaskList dependents;          // tasks that have this one in `pending`
+  };
+  Order order;
 
-  // Timeline.
-  SteadyTime submit_time;
-  SteadyTime compile_start, compile_end;
-  SteadyTime move_start, move_end;
-  SteadyTime dispatch_time;
-  SteadyTime begin_time;  // begin on the device, if known; unset: it has not begun
-  SteadyTime end_time;
-  double run_seconds = 0;
-  int ran_on_device = -1;
+  // Of CodePreparer.
+  struct Code {
+    std::shared_ptr<const broker::CompiledModule> module;
+    std::shared_ptr<const broker::CompiledModule> block_loops;  // set: it runs by blocks
+    std::shared_ptr<const CompiledProgram> compiled;            // for the device's target
+    bool compile_requested = false;
+  };
+  Code code;
+
+  // Of TaskMemory, MemoryWaiters and Migration.
+  struct Memory {
+    int num_moves = 0;    // inputs whose move is in flight
+    bool pinned = false;  // it has all its memory, and its buffers are pinned
+    // Scratch memory on its device, without its buffers. The arenas count it while `pinned`.
+    uint64_t scratch_bytes = 0;
+    bool waits = false;  // in the memory list of its device queue
+    uint64_t turn = 0;   // in the order of entry into memory queues
+  };
+  Memory memory;
+
+  // Of its device queue's lists.
+  struct Links {
+    bool queued_ready = false;    // in `ready`
+    bool being_prepared = false;  // in `preparing`, between these two
+    Task *prepared_before = nullptr, *prepared_after = nullptr;
+  };
+  Links links;
+
+  // Of Dispatcher: its launch in the current worker.
+  struct Sent {
+    // Sequences of its launches, zero fills included, and the worker's record.
+    uint64_t first_sequence = 0, last_sequence = 0;
+    uint64_t worker_record = 0;
+    double estimate_seconds = 0;
+    double expected_seconds = 0;  // estimate when it was dispatched
+    absl::Status early_error;     // the error of a zero fill before its launch
+    int num_deaths = 0;           // workers that died while it ran
+  };
+  Sent sent;
+
+  // Of Cancellation.
+  struct Cancel {
+    absl::Status stop;            // not OK: the task is to end, with this status if it is running
+    bool grace_begun = false;     // it is running: the worker is killed after the grace
+    absl::Status recall;          // not OK: it ends with this status if its worker has not begun it
+    bool recall_asked = false;    // the current worker was asked
+    bool recall_refused = false;  // the current worker has begun it
+    int num_recalls = 0;          // unanswered recalls of it: no dependent is dispatched
+  };
+  Cancel cancel;
+
+  // Of JournalWriter.
+  struct Journal {
+    bool recorded = false;
+    bool changed = false;
+  };
+  Journal journal;
+
+  struct Timeline {
+    SteadyTime submit_time;
+    SteadyTime compile_start, compile_end;
+    SteadyTime move_start, move_end;
+    SteadyTime dispatch_time;
+    SteadyTime begin_time;  // begin on the device, if known; unset: it has not begun
+    SteadyTime end_time;
+    double run_seconds = 0;
+    int ran_on_device = -1;
+  };
+  Timeline timeline;
 
   // Text that the kernels of a task without a session printed; null: none.
   std::unique_ptr<PrintedText> printed;
@@ -169,8 +213,6 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   // The outcome. `result` is constant once `finished` is notified.
   absl::Status result;
   absl::Notification finished;
-  // Called with the result after the transaction.
-  absl::InlinedVector<absl::AnyInvocable<void(const absl::Status&)>, 1> on_done;
 };
 
 }  // namespace stride::engine

@@ -311,7 +311,7 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
   bool load;
   {
     TenantTransaction transaction(*core_, queue.tenant);
-    load = queue.worker == worker && queue.loaded.insert(id).second;
+    load = queue.worker == worker && queue.contents.modules.insert(id).second;
   }
   if (load) {
     // A failure means that the worker is gone, which ends the wait below.
@@ -320,25 +320,25 @@ absl::StatusOr<wire::ModuleLoaded> Modules::Attributes(
                      [this, queue = &queue, worker, id](absl::StatusOr<wire::ModuleLoaded> reply) {
                        GlobalTransaction transaction(*core_);
                        if (queue->worker != worker || !reply.ok()) return;
-                       queue->attributes[id] = *std::move(reply);
-                       ++queue->num_told;
+                       queue->contents.attributes[id] = *std::move(reply);
+                       ++queue->contents.num_answers;
                      })
         .IgnoreError();
   }
   GlobalTransaction transaction(*core_);
-  ++queue.num_asking;
+  ++queue.contents.num_waiting;
   bool in_time = true;
-  while (in_time && queue.worker == worker && queue.attributes.count(id) == 0) {
-    const uint64_t seen = queue.num_told;
-    auto changed = [&] { return queue.num_told != seen || queue.worker != worker; };
+  while (in_time && queue.worker == worker && queue.contents.attributes.count(id) == 0) {
+    const uint64_t seen = queue.contents.num_answers;
+    auto changed = [&] { return queue.contents.num_answers != seen || queue.worker != worker; };
     in_time = transaction.Await(absl::Condition(&changed), deadline);
   }
-  --queue.num_asking;
+  --queue.contents.num_waiting;
   if (!in_time) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, v1::ERROR_REASON_DEADLINE,
                      "the deadline passed while the device loaded the module");
   }
-  if (queue.worker == worker) return queue.attributes[id];
+  if (queue.worker == worker) return queue.contents.attributes[id];
   return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_WORKER_LOST,
                   "the device process was lost; try again", absl::Milliseconds(200));
 }

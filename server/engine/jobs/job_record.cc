@@ -19,7 +19,7 @@ namespace {
 // turn.
 v1::Job::State StateOf(const Task& task) {
   bool succeeded = task.state == TaskState::kDone && task.result.ok();
-  if (succeeded || task.begin_time != SteadyTime()) return v1::Job::STATE_RUNNING;
+  if (succeeded || task.timeline.begin_time != SteadyTime()) return v1::Job::STATE_RUNNING;
   bool placed = task.state == TaskState::kPreparing || task.state == TaskState::kDispatched;
   return placed ? v1::Job::STATE_SCHEDULED : v1::Job::STATE_QUEUED;
 }

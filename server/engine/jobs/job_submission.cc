@@ -23,7 +23,7 @@ absl::Status JobSubmission::SubmitAll(const JobPtr& job, const v1::Job& asked,
   job->gate = MakePooled<Task>();
   job->gate->tenant = job->tenant;
   job->gate->label = "job";
-  job->gate->host_access = true;
+  job->gate->options.host_access = true;
   {
     GlobalTransaction transaction(*core_);
     auto session =
@@ -69,7 +69,7 @@ void JobSubmission::Abandon(const JobPtr& job) {
     // The job was never accepted, so no result is kept.
     for (const auto& task : job->tasks) {
       if (task == nullptr) continue;
-      task->of_job = false;
+      task->options.of_job = false;
       core_->journal_writer->Erase(transaction, job->tenant, recovery::Kind::kTaskResult,
                                    task->id);  // the record of a task that ended at once
     }

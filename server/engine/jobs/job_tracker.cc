@@ -148,8 +148,8 @@ void JobTracker::ReportEnd(const JobRecord& job, const absl::Status& outcome) co
     const auto& task = job.tasks[i];
     if (task == nullptr) continue;
     end.num_operations += job.IsLast(i);
-    end.device_seconds += task->run_seconds;
-    if (task->ran_on_device >= 0) devices.insert(task->ran_on_device);
+    end.device_seconds += task->timeline.run_seconds;
+    if (task->timeline.ran_on_device >= 0) devices.insert(task->timeline.ran_on_device);
   }
   for (int device : devices) {
     absl::StrAppend(&end.devices, end.devices.empty() ? "" : ",", "devices/",

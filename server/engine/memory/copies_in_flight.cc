@@ -27,7 +27,7 @@ void CopiesInFlight::AwaitInput(TenantTransaction&, const std::shared_ptr<Task>&
   if (copy == copies_.end()) return;
   auto& readers = copy->second.readers;
   if (std::find(readers.begin(), readers.end(), task) != readers.end()) return;
-  ++task->num_moves;
+  ++task->memory.num_moves;
   readers.push_back(task);
 }
 

@@ -150,7 +150,7 @@ Memory::Outcome Eviction::MakeRoom(GlobalTransaction& transaction, DeviceQueue& 
   // A device that refused an arena within its limit has less memory than it reports.
   int64_t room = std::min(memory_->room(transaction, place), static_cast<int64_t>(least) - 1);
   const store::ArenaPool none;  // scratch memory is allocated outside arenas
-  EvictionPlan plan(outside ? none : queue.pool, size, least, room);
+  EvictionPlan plan(outside ? none : queue.arenas.pool, size, least, room);
   Choice choice = Choose(transaction, queue, turn, &plan);
   std::vector<Victim> going;
   for (size_t i = 0; i < choice.victims.size(); ++i) {
@@ -159,7 +159,7 @@ Memory::Outcome Eviction::MakeRoom(GlobalTransaction& transaction, DeviceQueue& 
     if (goes) {
       going.push_back(std::move(victim));
     } else if (victim.to != nullptr) {
-      victim.to->pool.Free(victim.target);
+      victim.to->arenas.pool.Free(victim.target);
     }
   }
   if (going.empty()) return choice.later ? Memory::Outcome::kLater : Memory::Outcome::kFull;

@@ -80,7 +80,7 @@ absl::StatusOr<std::shared_ptr<store::Arena>> LentBlocks::MakeArena(DeviceQueue&
     if (!fd.ok()) return fd.status();
     arena = std::make_shared<store::Arena>(id, size, *std::move(fd), MemoryMap());
     TenantTransaction transaction(*core_, queue.tenant);
-    if (queue.worker == *worker) queue.mapped.emplace(id, false);
+    if (queue.worker == *worker) queue.contents.mapped.emplace(id, false);
   }
   arena->alone = true;
   absl::Status stored = core_->journal_writer->StoreArena(*arena);

@@ -51,7 +51,7 @@ Memory::Outcome Memory::Allocate(GlobalTransaction& transaction, DeviceQueue& qu
   if (AllocateAtHand(transaction, queue, size, allocation)) return Outcome::kAllocated;
   Outcome outcome = Grow(transaction, queue, size, turn);
   if (outcome != Outcome::kAllocated) return outcome;
-  auto block = queue.pool.TryAllocate(size);
+  auto block = queue.arenas.pool.TryAllocate(size);
   if (!block) return Outcome::kFull;
   *allocation = *block;
   return Outcome::kAllocated;
@@ -60,7 +60,7 @@ Memory::Outcome Memory::Allocate(GlobalTransaction& transaction, DeviceQueue& qu
 bool Memory::AllocateAtHand(TenantTransaction& transaction, DeviceQueue& queue, uint64_t size,
                             store::Allocation* allocation) {
   Reclaim(transaction);
-  auto block = queue.pool.TryAllocate(size);
+  auto block = queue.arenas.pool.TryAllocate(size);
   if (!block) return false;
   *allocation = *std::move(block);
   return true;
@@ -83,19 +83,19 @@ void Memory::Reclaim(TenantTransaction& transaction) {
 void Memory::Free(TenantTransaction& transaction, DeviceQueue& queue,
                   const store::Allocation& allocation) {
   const bool in_place = allocation.mapped() && !queue.description.host_memory();
-  (in_place ? queue.zero_copy : queue.pool).Free(allocation);
+  (in_place ? queue.arenas.zero_copy : queue.arenas.pool).Free(allocation);
 }
 
 bool Memory::AllocateZeroCopy(TenantTransaction& transaction, DeviceQueue& queue, uint64_t size,
                               store::Allocation* allocation) {
   if (queue.description.host_memory() || !core_->IsDevice(queue.device)) return false;
   Reclaim(transaction);
-  std::optional<store::Allocation> block = queue.zero_copy.TryAllocate(size);
-  if (!block && queue.zero_copy.arena_bytes() < kMaxZeroCopyBytes) {
+  std::optional<store::Allocation> block = queue.arenas.zero_copy.TryAllocate(size);
+  if (!block && queue.arenas.zero_copy.arena_bytes() < kMaxZeroCopyBytes) {
     auto arena = MakeHostArena(kZeroCopyArenaBytes);
     if (!arena.ok()) return false;
-    queue.zero_copy.Add(*std::move(arena));
-    block = queue.zero_copy.TryAllocate(size);
+    queue.arenas.zero_copy.Add(*std::move(arena));
+    block = queue.arenas.zero_copy.TryAllocate(size);
   }
   if (!block) return false;
   *allocation = *block;
@@ -104,9 +104,9 @@ bool Memory::AllocateZeroCopy(TenantTransaction& transaction, DeviceQueue& queue
 
 void Memory::Trim(GlobalTransaction& transaction, DeviceQueue& queue, uint64_t keep_bytes) {
   if (keep_bytes == 0) {
-    for (const auto& arena : queue.zero_copy.TakeEmpty(0)) UnmapArena(queue, *arena);
+    for (const auto& arena : queue.arenas.zero_copy.TakeEmpty(0)) UnmapArena(queue, *arena);
   }
-  for (const auto& arena : queue.pool.TakeEmpty(keep_bytes)) {
+  for (const auto& arena : queue.arenas.pool.TakeEmpty(keep_bytes)) {
     reserved_[queue.device] -= arena->size;
     core_->journal_writer->Removed(transaction, *arena, queue);
     // Drop the pages, since a client that keeps its mapping must not hold uncounted memory. A
@@ -126,14 +126,14 @@ void Memory::Adopt(GlobalTransaction& transaction, DeviceQueue& queue,
   GiveBackScratch(transaction, queue, arena->size);
   reserved_[queue.device] += arena->size;
   core_->journal_writer->Added(transaction, *arena, queue);
-  queue.pool.Add(arena);
+  queue.arenas.pool.Add(arena);
 }
 
 void Memory::Restore(GlobalTransaction& transaction, DeviceQueue& queue,
                      std::shared_ptr<store::Arena> arena) {
   reserved_[queue.device] += arena->size;
   next_arena_ = std::max(next_arena_.load(), arena->id + 1);
-  queue.pool.Add(std::move(arena));
+  queue.arenas.pool.Add(std::move(arena));
 }
 
 uint64_t Memory::arena_bytes(TenantTransaction& transaction, int device) const {
@@ -144,7 +144,7 @@ uint64_t Memory::arena_bytes(TenantTransaction& transaction, int device) const {
 uint64_t Memory::used_bytes(GlobalTransaction& transaction, int device) const {
   uint64_t used = 0;
   queues_->ForEach(transaction, [&](const DeviceQueue& queue) {
-    if (queue.device == device) used += queue.pool.used_bytes();
+    if (queue.device == device) used += queue.arenas.pool.used_bytes();
   });
   return used;
 }
@@ -199,9 +199,9 @@ bool Memory::MakeRoom(GlobalTransaction& transaction, const DeviceQueue& queue, 
 
 Memory::Outcome Memory::Grow(GlobalTransaction& transaction, DeviceQueue& queue, uint64_t size,
                              uint64_t turn) {
-  if (queue.growing || queue.AwaitsDeath()) return Outcome::kLater;
-  if (std::exchange(queue.grow_failed, false)) return Outcome::kFull;
-  queue.grow_lack = absl::OkStatus();
+  if (queue.arenas.growing || queue.AwaitsDeath()) return Outcome::kLater;
+  if (std::exchange(queue.arenas.grow_failed, false)) return Outcome::kFull;
+  queue.arenas.grow_lack = absl::OkStatus();
   auto granularity = static_cast<uint64_t>(queue.description.arena_granularity_bytes());
   uint64_t least = store::ArenaPool::LeastArenaFor(size, granularity);
   uint64_t shared_size = store::ArenaPool::LeastArenaFor(
@@ -209,7 +209,7 @@ Memory::Outcome Memory::Grow(GlobalTransaction& transaction, DeviceQueue& queue,
       granularity);
   if (size < store::ArenaPool::kDedicatedBytes) {
     const uint64_t grown =
-        std::max(kFirstSharedArena, kSharedArenaGrowth * queue.pool.arena_bytes());
+        std::max(kFirstSharedArena, kSharedArenaGrowth * queue.arenas.pool.arena_bytes());
     shared_size = std::min(shared_size, store::ArenaPool::LeastArenaFor(grown, granularity));
   }
   uint64_t arena_size =
@@ -246,7 +246,7 @@ Memory::Outcome Memory::Lacking(GlobalTransaction& transaction, DeviceQueue& que
   if (hooks_.give_way(transaction, queue,
                       of_machine ? std::nullopt : std::optional<int>(queue.device)))
     return Outcome::kLater;
-  if (of_machine) queue.grow_lack = why;
+  if (of_machine) queue.arenas.grow_lack = why;
   return Outcome::kFull;
 }
 
@@ -259,12 +259,12 @@ Memory::Outcome Memory::AddHostArena(GlobalTransaction& transaction, DeviceQueue
     return Lacking(transaction, queue, kept);
   core_->journal_writer->Added(transaction, *arena, queue);
   reserved_[queue.device] += size;
-  queue.pool.Add(std::move(arena));
+  queue.arenas.pool.Add(std::move(arena));
   return Outcome::kAllocated;
 }
 
 void Memory::RequestArena(GlobalTransaction& transaction, DeviceQueue& queue, uint64_t size) {
-  queue.growing = true;
+  queue.arenas.growing = true;
   reserved_[queue.device] += size;
   uint64_t id = next_arena_++;
   core_->starter.Run([this, queue = &queue, worker = queue.worker, id, size] {
@@ -277,17 +277,17 @@ void Memory::RequestArena(GlobalTransaction& transaction, DeviceQueue& queue, ui
       if (!status.ok()) arena = nullptr;
     }
     GlobalTransaction transaction(*core_);
-    queue->growing = false;
+    queue->arenas.growing = false;
     if (arena != nullptr) {
       core_->journal_writer->Added(transaction, *arena, *queue);
-      queue->pool.Add(std::move(arena));
-      if (queue->worker == worker) queue->mapped.emplace(id, false);
+      queue->arenas.pool.Add(std::move(arena));
+      if (queue->worker == worker) queue->contents.mapped.emplace(id, false);
     } else {
       reserved_[queue->device] -= size;
       // A worker's death does not show a lack of memory; its successor is asked.
       const bool died = worker != nullptr && MayGoOn(status);
       if (died) queue->dying = worker;
-      queue->grow_failed = !died && Lacking(transaction, *queue, status) == Outcome::kFull;
+      queue->arenas.grow_failed = !died && Lacking(transaction, *queue, status) == Outcome::kFull;
     }
     hooks_.changed(transaction, *queue);
   });
@@ -295,7 +295,7 @@ void Memory::RequestArena(GlobalTransaction& transaction, DeviceQueue& queue, ui
 
 void Memory::RequestFile(GlobalTransaction& transaction, DeviceQueue& queue, uint64_t size,
                          uint64_t least) {
-  queue.growing = true;
+  queue.arenas.growing = true;
   reserved_[queue.device] += size;
   uint64_t id = next_arena_++;
   core_->starter.Run([this, queue = &queue, id, size, least] {
@@ -312,12 +312,12 @@ void Memory::RequestFile(GlobalTransaction& transaction, DeviceQueue& queue, uin
       status = core_->journal_writer->StoreArena(*arena);
     }
     GlobalTransaction transaction(*core_);
-    queue->growing = false;
+    queue->arenas.growing = false;
     reserved_[queue->device] -= size;
     if (status.ok()) {
       reserved_[queue->device] += made;
       core_->journal_writer->Added(transaction, *arena, *queue);
-      queue->pool.Add(std::move(arena));
+      queue->arenas.pool.Add(std::move(arena));
       FileWorked(transaction);
     } else {
       // The pause holds for every request, since making room evicts one array after another.

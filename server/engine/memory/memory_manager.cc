@@ -79,7 +79,7 @@ absl::Status MemoryManager::Await(GlobalTransaction& transaction, DeviceQueue& q
     const bool wait = !core_->ending && (outcome == Memory::Outcome::kLater ||
                                          MayComeFree(transaction, queue.device));
     if (!wait || core_->Now() >= give_up) {
-      if (!queue.grow_lack.ok()) return queue.grow_lack;
+      if (!queue.arenas.grow_lack.ok()) return queue.arenas.grow_lack;
       return OutOfMemory(queue.description.id(), size, arenas_.limit_bytes(queue.device));
     }
     waiters_.AwaitChange(transaction, seen, give_up);
@@ -90,7 +90,7 @@ bool MemoryManager::MayComeFree(GlobalTransaction& transaction, int device) cons
   bool may = !copies_.empty(transaction);
   queues_->ForEach(transaction, [&](const DeviceQueue& queue) {
     if (queue.device != device && core_->IsDevice(queue.device)) return;
-    may = may || queue.growing || queue.num_holding > 0 || !queue.in_flight.empty();
+    may = may || queue.arenas.growing || queue.num_holding > 0 || !queue.sending.in_flight.empty();
   });
   return may;
 }

@@ -7,16 +7,18 @@
 namespace stride::engine {
 
 void MemoryWaiters::Enter(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) {
-  if (std::exchange(task->waits_memory, true)) return;
-  task->memory_turn = NextTurn(transaction);
+  if (std::exchange(task->memory.waits, true)) return;
+  task->memory.turn = NextTurn(transaction);
   ++num_waiters_;
-  auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
+  auto less = [](const auto& a, const auto& b) {
+    return a->options.priority > b->options.priority;
+  };
   auto& waiting = task->queue->memory_queue;
   waiting.insert(std::upper_bound(waiting.begin(), waiting.end(), task, less), task);
 }
 
 void MemoryWaiters::Leave(TenantTransaction& transaction, Task& task) {
-  if (!std::exchange(task.waits_memory, false)) return;
+  if (!std::exchange(task.memory.waits, false)) return;
   --num_waiters_;
   task.queue->memory_queue.remove_if([&](const auto& other) { return other.get() == &task; });
   if (!task.queue->memory_queue.empty()) Changed(transaction);  // for the next in the queue
@@ -41,7 +43,7 @@ void MemoryWaiters::Retry(GlobalTransaction& transaction) {
     if (!queue.memory_queue.empty()) queues.push_back(&queue);
   });
   std::sort(queues.begin(), queues.end(), [](const DeviceQueue* a, const DeviceQueue* b) {
-    return a->memory_queue.front()->memory_turn < b->memory_queue.front()->memory_turn;
+    return a->memory_queue.front()->memory.turn < b->memory_queue.front()->memory.turn;
   });
   for (DeviceQueue* queue : queues) {
     while (!queue->memory_queue.empty()) {

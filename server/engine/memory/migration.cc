@@ -19,7 +19,7 @@ void Migration::Start(GlobalTransaction& transaction, const std::shared_ptr<Task
   DeviceQueue& queue = *task->queue;
   copies_->Begin(transaction, *buffer, queue.device);
   copies_->AwaitInput(transaction, task, *buffer, queue.device);
-  if (task->move_start == SteadyTime()) task->move_start = core_->Now();
+  if (task->timeline.move_start == SteadyTime()) task->timeline.move_start = core_->Now();
   bool returns = !buffer->replicas.empty() && !core_->IsDevice(buffer->replicas.begin()->first);
   if (returns) returned_bytes_ += buffer->size;
   auto copy = [this, queue = &queue, buffer, target, num_writes = buffer->num_writes] {
@@ -129,8 +129,8 @@ void Migration::Ended(GlobalTransaction& transaction, int device,
     core_->reclaimer->Add({buffer->tenant, device, target});
   }
   for (const auto& task : copy.readers) {
-    --task->num_moves;
-    task->move_end = core_->Now();
+    --task->memory.num_moves;
+    task->timeline.move_end = core_->Now();
     if (task->state != TaskState::kPreparing) continue;
     if (status.ok() || !current) {
       events_->Prepare(transaction, task);

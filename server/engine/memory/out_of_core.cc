@@ -231,9 +231,9 @@ absl::Status OutOfCoreExecutor::Execution::Start(int64_t index) {
   task->tenant = task_->tenant;
   task->session = task_->session;
   task->label = task_->label;
-  task->priority = task_->priority;
-  task->pinned_device = queue_->device;
-  task->piece = true;
+  task->options.priority = task_->options.priority;
+  task->options.pinned_device = queue_->device;
+  task->options.piece = true;
   for (size_t slot = 0; slot < piece.sources.size(); ++slot) {
     auto input = InputOf(slot, piece.sources[slot]);
     if (!input.ok()) return input.status();
@@ -254,7 +254,7 @@ absl::Status OutOfCoreExecutor::Execution::Start(int64_t index) {
   task->planned = MakePlanned(std::move(piece.plan));
 
   GlobalTransaction transaction(*core_);
-  if (!task_->stop.ok()) return task_->stop;
+  if (!task_->cancel.stop.ok()) return task_->cancel.stop;
   if (absl::Status status = executor_->intake_->Enqueue(transaction, task); !status.ok())
     return status;
   in_flight_.push_back({std::move(piece), std::move(task), std::move(output)});
@@ -274,11 +274,12 @@ absl::Status OutOfCoreExecutor::Execution::EndFirst() {
   if (absl::Status status = Await(*first.task); !status.ok()) return status;
   {
     GlobalTransaction transaction(*core_);
-    task_->run_seconds += first.task->run_seconds;
-    if (task_->begin_time == SteadyTime()) {
-      task_->begin_time = first.task->begin_time;
-      if (task_->observer != nullptr)
-        transaction.Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
+    task_->timeline.run_seconds += first.task->timeline.run_seconds;
+    if (task_->timeline.begin_time == SteadyTime()) {
+      task_->timeline.begin_time = first.task->timeline.begin_time;
+      if (task_->callbacks.observer != nullptr)
+        transaction.Defer(
+            [observer = *task_->callbacks.observer] { observer(TaskState::kDispatched); });
     }
   }
   std::string bytes;
@@ -291,7 +292,7 @@ absl::Status OutOfCoreExecutor::Execution::EndFirst() {
   }
   GlobalTransaction transaction(*core_);
   in_flight_.pop_front();
-  return task_->stop.ok() ? status : task_->stop;
+  return task_->cancel.stop.ok() ? status : task_->cancel.stop;
 }
 
 absl::Status OutOfCoreExecutor::Execution::ReadRegion(const std::shared_ptr<store::Buffer>& buffer,
@@ -450,7 +451,7 @@ void OutOfCoreExecutor::Begin(GlobalTransaction& transaction, const std::shared_
     return;
   }
   // Pieces read and write outside the worker's queue, so all earlier accesses must have ended.
-  if (!task->pending.empty() || memory_->copies().AwaitBeforeWrite(transaction, task)) {
+  if (!task->order.pending.empty() || memory_->copies().AwaitBeforeWrite(transaction, task)) {
     events_->Unplace(transaction, *task, TaskState::kWaiting);
     return;
   }
@@ -460,11 +461,11 @@ void OutOfCoreExecutor::Begin(GlobalTransaction& transaction, const std::shared_
     return;
   }
   queue.streaming = true;
-  task->ran_on_device = queue.device;
-  task->dispatch_time = core_->Now();
+  task->timeline.ran_on_device = queue.device;
+  task->timeline.dispatch_time = core_->Now();
   // The next daemon sees a task that has begun, in an unknown worker.
-  task->worker_record = 0;
-  task->first_sequence = task->last_sequence = 1;
+  task->sent.worker_record = 0;
+  task->sent.first_sequence = task->sent.last_sequence = 1;
   memory_->copies().ContentChanges(transaction, *task);
   ++task->uses.back().buffer->num_writes;
   ++task->uses.back().buffer->pin_count;  // pinned: no eviction begins from here on
@@ -481,7 +482,7 @@ void OutOfCoreExecutor::RunEnded(const std::shared_ptr<Task>& task, DeviceQueue&
     return;
   }
   --task->uses.back().buffer->pin_count;
-  if (!task->stop.ok() && !status.ok()) status = task->stop;
+  if (!task->cancel.stop.ok() && !status.ok()) status = task->cancel.stop;
   DeviceChange& account = transaction.ChangeOf(queue.device);
   ++(status.ok() ? account.succeeded : account.failed);
   queue.streaming = false;

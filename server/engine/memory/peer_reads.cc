@@ -34,8 +34,8 @@ void PeerReads::Break(GlobalTransaction&, int from, int to, const absl::Status& 
 void PeerReads::NoteCopy(TenantTransaction&, DeviceQueue& queue,
                          const std::weak_ptr<broker::Worker>& worker, const store::Arena& arena) {
   if (queue.worker == nullptr || queue.worker != worker.lock()) return;
-  auto mapped = queue.mapped.find(arena.id);
-  if (mapped != queue.mapped.end()) mapped->second = true;
+  auto mapped = queue.contents.mapped.find(arena.id);
+  if (mapped != queue.contents.mapped.end()) mapped->second = true;
 }
 
 const store::Allocation* PeerReads::BlockFor(const Task& task, const Use& use,
@@ -44,7 +44,7 @@ const store::Allocation* PeerReads::BlockFor(const Task& task, const Use& use,
   auto found = replicas.find(queue.device);
   if (found == replicas.end()) {
     // Workers look up peers' arenas for the inputs of elementwise launches alone.
-    const bool may = task.reads_peers && task.plan().task.has_elementwise() && !use.write &&
+    const bool may = task.options.reads_peers && task.plan().task.has_elementwise() && !use.write &&
                      use.buffer->size <= kMaxPeerReadBytes;
     if (!may) return nullptr;
     found = std::find_if(replicas.begin(), replicas.end(), [&](const auto& replica) {
@@ -61,8 +61,8 @@ bool PeerReads::ReadsInPlace(const DeviceQueue& queue, int place,
                              const store::Allocation& block) const {
   if (queue.description.host_memory())
     return core_->IsDevice(place) && core_->MemorySpace(place).host_memory();
-  auto mapped = queue.mapped.find(block.arena->id);
-  return mapped != queue.mapped.end() && mapped->second && IsPeer(place, queue.device);
+  auto mapped = queue.contents.mapped.find(block.arena->id);
+  return mapped != queue.contents.mapped.end() && mapped->second && IsPeer(place, queue.device);
 }
 
 // A task may have been prepared for a worker that has died since. The next worker has mapped no

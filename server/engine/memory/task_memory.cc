@@ -15,7 +15,7 @@ namespace {
 // The error of a device without memory, or of a machine that lacks the resources to map more.
 absl::Status NoMemoryFor(const DeviceQueue& queue, uint64_t size, uint64_t scratch,
                          uint64_t limit) {
-  if (!queue.grow_lack.ok()) return queue.grow_lack;
+  if (!queue.arenas.grow_lack.ok()) return queue.arenas.grow_lack;
   return OutOfMemory(queue.description.id(), size, limit, scratch);
 }
 
@@ -50,7 +50,7 @@ uint64_t BytesOf(const Task& task) {
 // Two tasks that each had a part of their memory would wait for each other.
 bool TaskMemory::Take(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   const Buffers lacking = Lacking(transaction, *task);
-  const bool has_scratch = task->scratch_bytes > 0 || CountedScratch(*task) == 0;
+  const bool has_scratch = task->memory.scratch_bytes > 0 || CountedScratch(*task) == 0;
   const bool taken = has_scratch && (lacking.empty() || TakeFreeBlocks(transaction, task, lacking));
   if (!taken) {
     GlobalTransaction* const global = transaction.global();
@@ -63,7 +63,7 @@ bool TaskMemory::Take(TenantTransaction& transaction, const std::shared_ptr<Task
   memory_->waiters().Leave(transaction, *task);
   Pin(transaction, *task);
   AwaitInputs(transaction, task);
-  return task->num_moves == 0;
+  return task->memory.num_moves == 0;
 }
 
 // The buffers without a block that the task can use on its device, each once.
@@ -92,7 +92,7 @@ void TaskMemory::PrepareWithAll(TenantTransaction& transaction, const std::share
 bool TaskMemory::TakeFreeBlocks(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                                 const Buffers& lacking) {
   DeviceQueue& queue = *task->queue;
-  if (task->holding || task->waits_memory || !queue.memory_queue.empty()) return false;
+  if (task->memory.pinned || task->memory.waits || !queue.memory_queue.empty()) return false;
   if (BytesOf(*task) > memory_->arenas().limit_bytes(queue.device)) return false;
   absl::InlinedVector<store::Allocation, 3> blocks;
   for (const auto& buffer : lacking) {
@@ -128,10 +128,10 @@ bool TaskMemory::FillAtOnce(Task& task, store::Buffer& buffer, const store::Allo
   }
   const void* const bytes = Migration::BytesAtHand(buffer, block);
   if (bytes == nullptr) return false;
-  if (task.move_start == SteadyTime()) task.move_start = core_->Now();
+  if (task.timeline.move_start == SteadyTime()) task.timeline.move_start = core_->Now();
   std::memcpy(block.data(), bytes, static_cast<size_t>(buffer.size));
   buffer.AddReplica(task.queue->device, block);
-  task.move_end = core_->Now();
+  task.timeline.move_end = core_->Now();
   core_->device_accounts[task.queue->device].upload_bytes += buffer.size;
   return true;
 }
@@ -156,7 +156,7 @@ bool TaskMemory::TakeOrWait(GlobalTransaction& transaction, const std::shared_pt
       memory_->Changed(transaction);  // its priority is the highest
     return false;
   }
-  const uint64_t turn = task->waits_memory ? task->memory_turn : UINT64_MAX;
+  const uint64_t turn = task->memory.waits ? task->memory.turn : UINT64_MAX;
   Pin(transaction, *task);  // its own buffers must not be evicted for it
   absl::InlinedVector<store::Allocation, 2> blocks;
   const Memory::Outcome outcome = Allocate(transaction, *task, scratch, turn, lacking, &blocks);
@@ -186,7 +186,7 @@ Memory::Outcome TaskMemory::Allocate(GlobalTransaction& transaction, Task& task,
   Memory::Outcome outcome = Memory::Outcome::kAllocated;
   if (scratch > 0) outcome = memory_->eviction().AllocateScratch(transaction, queue, scratch, turn);
   if (outcome != Memory::Outcome::kAllocated) return outcome;
-  task.scratch_bytes = scratch;
+  task.memory.scratch_bytes = scratch;
   for (const auto& buffer : lacking) {
     store::Allocation block;
     if (!AllocateInPlace(transaction, task, *buffer, &block)) {
@@ -214,7 +214,7 @@ void TaskMemory::AwaitInputs(TenantTransaction& transaction, const std::shared_p
 }
 
 void TaskMemory::Pin(TenantTransaction&, Task& task) {
-  if (std::exchange(task.holding, true)) return;
+  if (std::exchange(task.memory.pinned, true)) return;
   for (const Use& use : task.uses) {
     if (use.buffer != nullptr) ++use.buffer->pin_count;
   }
@@ -223,14 +223,14 @@ void TaskMemory::Pin(TenantTransaction&, Task& task) {
 
 // Returns whether the task had pinned its buffers.
 bool TaskMemory::Unpin(TenantTransaction& transaction, Task& task) {
-  if (!std::exchange(task.holding, false)) return false;
+  if (!std::exchange(task.memory.pinned, false)) return false;
   for (const Use& use : task.uses) {
     if (use.buffer != nullptr) --use.buffer->pin_count;
   }
   if (task.queue != nullptr) --task.queue->num_holding;
-  if (task.scratch_bytes > 0)
+  if (task.memory.scratch_bytes > 0)
     memory_->arenas().GiveBackScratch(transaction, *task.queue,
-                                      std::exchange(task.scratch_bytes, 0));
+                                      std::exchange(task.memory.scratch_bytes, 0));
   return true;
 }
 
@@ -258,7 +258,7 @@ void TaskMemory::DropFresh(absl::Span<const Use> uses) {
 bool TaskMemory::WritesLoan(const Task& task) {
   return std::any_of(task.uses.begin(), task.uses.end(), [&](const Use& use) {
     return use.buffer != nullptr && use.buffer->num_loans > 0 &&
-           (use.write || task.drop_other_replicas);
+           (use.write || task.options.drop_other_replicas);
   });
 }
 

@@ -148,7 +148,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
 
   Next Step(TenantTransaction& transaction) {
     TakeEnded(transaction);
-    status_.Update(task_->stop);
+    status_.Update(task_->cancel.stop);
     if (!status_.ok() && phase_ != Phase::kEnd) {
       phase_ = Phase::kEnd;
       return Next::kStop;  // the tasks in flight have no use
@@ -177,12 +177,15 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
   void TakeEnded(TenantTransaction& transaction) {
     std::erase_if(flying_, [&](const std::shared_ptr<Task>& piece) {
       if (piece->state != TaskState::kDone) return false;
-      task_->run_seconds += piece->run_seconds;
-      if (piece->ran_on_device >= 0) task_->ran_on_device = piece->ran_on_device;
-      if (task_->begin_time == SteadyTime() && piece->begin_time != SteadyTime()) {
-        task_->begin_time = piece->begin_time;
-        if (task_->observer != nullptr)
-          transaction.Defer([observer = *task_->observer] { observer(TaskState::kDispatched); });
+      task_->timeline.run_seconds += piece->timeline.run_seconds;
+      if (piece->timeline.ran_on_device >= 0)
+        task_->timeline.ran_on_device = piece->timeline.ran_on_device;
+      if (task_->timeline.begin_time == SteadyTime() &&
+          piece->timeline.begin_time != SteadyTime()) {
+        task_->timeline.begin_time = piece->timeline.begin_time;
+        if (task_->callbacks.observer != nullptr)
+          transaction.Defer(
+              [observer = *task_->callbacks.observer] { observer(TaskState::kDispatched); });
       }
       return true;
     });
@@ -190,7 +193,7 @@ class Operations::BodyRunner : public Conductor, public std::enable_shared_from_
 
   Next WaitFor(const std::shared_ptr<Task>& piece, bool later) {
     if (piece->state == TaskState::kDone) return Next::kGoOn;
-    piece->on_done.push_back([self = shared_from_this(), later](const absl::Status&) {
+    piece->callbacks.on_done.push_back([self = shared_from_this(), later](const absl::Status&) {
       if (later)
         self->AdvanceLater();
       else

@@ -260,15 +260,15 @@ std::shared_ptr<Task> Operations::NewTask(const TenantId& tenant, std::string la
   task->tenant = tenant;
   task->session = resolved.session;
   task->label = std::move(label);
-  task->pinned_device = resolved.device;
-  task->reads_peers = resolved.reads_peers;
-  task->deadline = deadline;
+  task->options.pinned_device = resolved.device;
+  task->options.reads_peers = resolved.reads_peers;
+  task->options.deadline = deadline;
   if (resolved.extras.observer != nullptr)
-    task->observer =
+    task->callbacks.observer =
         std::make_unique<const std::function<void(TaskState)>>(resolved.extras.observer);
-  task->of_job = task->observer != nullptr;
-  task->priority = resolved.extras.priority.value_or(0);
-  task->piece = task->of_body = resolved.held != nullptr;
+  task->options.of_job = task->callbacks.observer != nullptr;
+  task->options.priority = resolved.extras.priority.value_or(0);
+  task->options.piece = task->options.of_body = resolved.held != nullptr;
   return task;
 }
 
@@ -290,7 +290,7 @@ absl::Status Operations::Begin(TenantTransaction& transaction, const TenantId& t
   }
   // A launch whose code is available is refused at once. Without an output array for the error, the
   // answer reports it; a job reports its own.
-  bool told_by_nothing = resolved.targets.empty() && !task->of_job;
+  bool told_by_nothing = resolved.targets.empty() && !task->options.of_job;
   if (told_by_nothing && task->state == TaskState::kDone && !task->result.ok()) return task->result;
   if (resolved.launched != nullptr) resolved.launched->push_back(task);
   return absl::OkStatus();
@@ -389,7 +389,7 @@ absl::StatusOr<Operations::Accepted> Operations::LaunchMove(TenantTransaction& t
   array->create_time = resolved.now;
   resolved.outputs = {array};
   std::shared_ptr<Task> task = NewTask(tenant, "move", deadline, resolved);
-  task->drop_other_replicas = true;
+  task->options.drop_other_replicas = true;
   // Ordered as a write, since it drops the copies that readers before it use.
   task->uses.push_back({.buffer = input->buffer, .read = true, .write = true});
   if (absl::Status status = PublishOutputs(*core_, transaction, tenant, resolved); !status.ok())

@@ -64,7 +64,7 @@ void TaskHandle::OnDone(Done callback, SubmitBatch* batch) {
 void TaskHandle::AddCallback(TenantTransaction& transaction, Done callback) {
   const bool one = !accepted_.waits_for_helpers || accepted_.helpers.empty();
   if (one && accepted_.task != nullptr && accepted_.task->state != TaskState::kDone) {
-    accepted_.task->on_done.push_back(std::move(callback));
+    accepted_.task->callbacks.on_done.push_back(std::move(callback));
     return;
   }
   // Shared by the tasks' callbacks: the last of them calls `callback`. Transactions guard the
@@ -81,7 +81,7 @@ void TaskHandle::AddCallback(TenantTransaction& transaction, Done callback) {
   for (const auto& task : last->tasks) {
     if (task->state == TaskState::kDone) continue;
     ++last->left;
-    task->on_done.push_back([last, call](const absl::Status&) {
+    task->callbacks.on_done.push_back([last, call](const absl::Status&) {
       {
         TenantTransaction transaction(*last->core, last->tenant);
         if (--last->left > 0) return;

@@ -137,23 +137,25 @@ v1::Session Describe(const session::Session& session) {
 
 v1::Timeline DescribeTimeline(const Core& core, const Task& task) {
   v1::Timeline out;
-  if (task.submit_time != SteadyTime()) SetTimestamp(task.submit_time, out.mutable_submit_time());
-  int device = task.queue != nullptr ? task.queue->device : task.ran_on_device;
+  if (task.timeline.submit_time != SteadyTime())
+    SetTimestamp(task.timeline.submit_time, out.mutable_submit_time());
+  int device = task.queue != nullptr ? task.queue->device : task.timeline.ran_on_device;
   if (device >= 0) out.set_device(absl::StrCat("devices/", core.broker->devices()[device].id()));
-  if (task.compile_end > task.compile_start)
-    SetDuration(task.compile_end - task.compile_start, out.mutable_compile());
-  if (task.move_end > task.move_start)
-    SetDuration(task.move_end - task.move_start, out.mutable_upload());
-  bool begun = task.begin_time != SteadyTime(), done = task.state == TaskState::kDone;
+  if (task.timeline.compile_end > task.timeline.compile_start)
+    SetDuration(task.timeline.compile_end - task.timeline.compile_start, out.mutable_compile());
+  if (task.timeline.move_end > task.timeline.move_start)
+    SetDuration(task.timeline.move_end - task.timeline.move_start, out.mutable_upload());
+  bool begun = task.timeline.begin_time != SteadyTime(), done = task.state == TaskState::kDone;
   if (begun || done) {
-    SteadyTime queue_end = begun ? task.begin_time : task.end_time;
-    absl::Duration moved =
-        task.move_end > task.move_start ? task.move_end - task.move_start : absl::ZeroDuration();
-    SetDuration(queue_end - task.submit_time - moved, out.mutable_queue());
+    SteadyTime queue_end = begun ? task.timeline.begin_time : task.timeline.end_time;
+    absl::Duration moved = task.timeline.move_end > task.timeline.move_start
+                               ? task.timeline.move_end - task.timeline.move_start
+                               : absl::ZeroDuration();
+    SetDuration(queue_end - task.timeline.submit_time - moved, out.mutable_queue());
   }
-  if (begun) SetTimestamp(task.begin_time, out.mutable_start_time());
-  if (done) SetTimestamp(task.end_time, out.mutable_end_time());
-  if (begun && done) SetDuration(absl::Seconds(task.run_seconds), out.mutable_run());
+  if (begun) SetTimestamp(task.timeline.begin_time, out.mutable_start_time());
+  if (done) SetTimestamp(task.timeline.end_time, out.mutable_end_time());
+  if (begun && done) SetDuration(absl::Seconds(task.timeline.run_seconds), out.mutable_run());
   return out;
 }
 

@@ -192,13 +192,13 @@ void JournalWriter::RecordBuffer(TenantTransaction& transaction,
   core_->reclaimer->AddChanged(buffer);
   // The task that computes its content has to be recovered too.
   auto writer = std::static_pointer_cast<Task>(buffer->writer);
-  if (writer != nullptr && !writer->host_access) RecordTask(transaction, writer);
+  if (writer != nullptr && !writer->options.host_access) RecordTask(transaction, writer);
 }
 
 void JournalWriter::RecordTask(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
-  if (task->recorded || task->state == TaskState::kDone) return;
-  task->recorded = true;
-  task->record_changed = true;
+  if (task->journal.recorded || task->state == TaskState::kDone) return;
+  task->journal.recorded = true;
+  task->journal.changed = true;
   Part& part = PartOf(transaction, task->tenant);
   part.tasks.push_back(task);
   if (task->program_launch != nullptr &&
@@ -212,7 +212,7 @@ void JournalWriter::RecordTask(TenantTransaction& transaction, const std::shared
 }
 
 void JournalWriter::Accepted(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
-  if (!on() || task->host_access) return;
+  if (!on() || task->options.host_access) return;
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || !use.write || use.buffer->record == 0) continue;
     RecordTask(transaction, task);
@@ -221,7 +221,7 @@ void JournalWriter::Accepted(TenantTransaction& transaction, const std::shared_p
 }
 
 void JournalWriter::Changed(TenantTransaction& transaction, Task& task) {
-  if (!on() || !task.recorded || std::exchange(task.record_changed, true)) return;
+  if (!on() || !task.journal.recorded || std::exchange(task.journal.changed, true)) return;
   PartOf(transaction, task.tenant).tasks.push_back(task.shared_from_this());
 }
 
@@ -249,18 +249,18 @@ void JournalWriter::Write(store::Buffer& buffer, Part& part) {
 }
 
 void JournalWriter::Write(Task& task, Part& part) {
-  task.record_changed = false;
+  task.journal.changed = false;
   recovery::Journal& journal = *part.journal;
   uint64_t body = Key(Kind::kTask, task.id), dispatch = Key(Kind::kDispatch, task.id);
   if (task.state == TaskState::kDone) {
     journal.Erase(body);
     journal.Erase(dispatch);
-    if (task.of_job) {
+    if (task.options.of_job) {
       recovery::TaskResultRecord result;
       ToRecord(task, core_->spaces, &result);
       Put(journal, Key(Kind::kTaskResult, task.id), result);
     }
-    task.recorded = false;  // later changes write no record
+    task.journal.recorded = false;  // later changes write no record
     return;
   }
   if (!journal.Has(body)) {

@@ -80,12 +80,13 @@ void WriteOwn(const Task& task, const SpaceNames& spaces, recovery::TaskRecord* 
     out->set_buffer(use.buffer->record);
     out->set_flags(FlagsOf(use));
   }
-  if (task.pinned_device >= 0) record->set_pinned_device(spaces.IdOf(task.pinned_device));
-  record->set_priority(task.priority);
-  record->set_drop_other_replicas(task.drop_other_replicas);
-  record->set_deadline(ToRecord(task.deadline));
-  record->set_submit_time(ToRecord(task.submit_time));
-  record->set_of_job(task.of_job);
+  if (task.options.pinned_device >= 0)
+    record->set_pinned_device(spaces.IdOf(task.options.pinned_device));
+  record->set_priority(task.options.priority);
+  record->set_drop_other_replicas(task.options.drop_other_replicas);
+  record->set_deadline(ToRecord(task.options.deadline));
+  record->set_submit_time(ToRecord(task.timeline.submit_time));
+  record->set_of_job(task.options.of_job);
   record->set_bodies(task.bodies != nullptr);
   if (task.program_launch != nullptr) record->set_program_launch(task.program_launch->record);
   if (task.state == TaskState::kDispatched) ToRecord(task, record->mutable_dispatch());
@@ -144,39 +145,40 @@ absl::StatusOr<std::shared_ptr<Task>> TaskFrom(uint64_t id, const recovery::Task
     task->uses.push_back(std::move(made));
   }
   if (!record.pinned_device().empty()) {
-    task->pinned_device = references.spaces.FindDevice(record.pinned_device());
-    if (task->pinned_device < 0)
+    task->options.pinned_device = references.spaces.FindDevice(record.pinned_device());
+    if (task->options.pinned_device < 0)
       return MakeError(absl::StatusCode::kFailedPrecondition, v1::ERROR_REASON_DEVICE_NOT_SERVING,
                        absl::StrCat("the device is gone: devices/", record.pinned_device()));
   }
-  task->priority = record.priority();
-  task->drop_other_replicas = record.drop_other_replicas();
-  task->deadline = TimeFrom(record.deadline(), SteadyTime::InfiniteFuture());
-  task->submit_time = TimeFrom(record.submit_time(), SteadyTime());
-  task->of_job = record.of_job();
-  task->recorded = true;
+  task->options.priority = record.priority();
+  task->options.drop_other_replicas = record.drop_other_replicas();
+  task->options.deadline = TimeFrom(record.deadline(), SteadyTime::InfiniteFuture());
+  task->timeline.submit_time = TimeFrom(record.submit_time(), SteadyTime());
+  task->options.of_job = record.of_job();
+  task->journal.recorded = true;
   return task;
 }
 
 void ToRecord(const Task& task, recovery::DispatchRecord* record) {
-  record->set_worker(task.worker_record);
-  record->set_first_sequence(task.first_sequence);
-  record->set_last_sequence(task.last_sequence);
-  record->set_num_deaths(task.num_deaths);
+  record->set_worker(task.sent.worker_record);
+  record->set_first_sequence(task.sent.first_sequence);
+  record->set_last_sequence(task.sent.last_sequence);
+  record->set_num_deaths(task.sent.num_deaths);
   for (const Use& use : task.uses) record->add_flags(FlagsOf(use));
-  record->set_dispatch_time(ToRecord(task.dispatch_time));
-  if (!task.recall.ok()) SetStatus(task.recall, record->mutable_recall());
+  record->set_dispatch_time(ToRecord(task.timeline.dispatch_time));
+  if (!task.cancel.recall.ok()) SetStatus(task.cancel.recall, record->mutable_recall());
   if (!task.lost_input.ok()) SetStatus(task.lost_input, record->mutable_lost_input());
 }
 
 void ToRecord(const Task& task, const SpaceNames& spaces, recovery::TaskResultRecord* record) {
   if (!task.result.ok()) SetStatus(task.result, record->mutable_status());
-  if (task.ran_on_device >= 0) record->set_device(spaces.IdOf(task.ran_on_device));
-  record->set_submit_time(ToRecord(task.submit_time));
-  record->set_dispatch_time(ToRecord(task.dispatch_time));
-  record->set_end_time(ToRecord(task.end_time));
-  record->set_begin_time(ToRecord(task.begin_time));
-  record->set_run_seconds(task.run_seconds);
+  if (task.timeline.ran_on_device >= 0)
+    record->set_device(spaces.IdOf(task.timeline.ran_on_device));
+  record->set_submit_time(ToRecord(task.timeline.submit_time));
+  record->set_dispatch_time(ToRecord(task.timeline.dispatch_time));
+  record->set_end_time(ToRecord(task.timeline.end_time));
+  record->set_begin_time(ToRecord(task.timeline.begin_time));
+  record->set_run_seconds(task.timeline.run_seconds);
 }
 
 std::shared_ptr<Task> FinishedTask(uint64_t id, const recovery::TaskResultRecord& record,
@@ -185,12 +187,12 @@ std::shared_ptr<Task> FinishedTask(uint64_t id, const recovery::TaskResultRecord
   task->id = id;
   task->state = TaskState::kDone;
   task->result = StatusFrom(record.status());
-  task->submit_time = TimeFrom(record.submit_time(), SteadyTime());
-  task->dispatch_time = TimeFrom(record.dispatch_time(), SteadyTime());
-  task->begin_time = TimeFrom(record.begin_time(), SteadyTime());
-  task->end_time = TimeFrom(record.end_time(), SteadyTime());
-  task->run_seconds = record.run_seconds();
-  task->ran_on_device = spaces.FindDevice(record.device());
+  task->timeline.submit_time = TimeFrom(record.submit_time(), SteadyTime());
+  task->timeline.dispatch_time = TimeFrom(record.dispatch_time(), SteadyTime());
+  task->timeline.begin_time = TimeFrom(record.begin_time(), SteadyTime());
+  task->timeline.end_time = TimeFrom(record.end_time(), SteadyTime());
+  task->timeline.run_seconds = record.run_seconds();
+  task->timeline.ran_on_device = spaces.FindDevice(record.device());
   return task;
 }
 

@@ -94,12 +94,12 @@ void Cancellation::CancelAll(const TenantId& tenant,
 void Cancellation::End(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                        const Reason& why) {
   if (task->state == TaskState::kDone) return;
-  if (task->host_access) {
+  if (task->options.host_access) {
     events_->Complete(transaction, task, why.With(why.access));
   } else if (task->stream != nullptr) {
     // The tasks that its conductor has in flight are cancelled.
-    if (!task->stop.ok()) return;
-    task->stop = why.With(why.running);
+    if (!task->cancel.stop.ok()) return;
+    task->cancel.stop = why.With(why.running);
     task->stream->Stop(transaction);
   } else if (task->state == TaskState::kDispatched) {
     Stop(transaction, task, why.With(why.unrun), why.With(why.running));
@@ -113,11 +113,11 @@ void Cancellation::End(TenantTransaction& transaction, const std::shared_ptr<Tas
 // `running`.
 void Cancellation::Stop(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                         absl::Status unrun, absl::Status running) {
-  if (task->stop.ok()) task->stop = std::move(running);
-  if (!task->recall_refused) Recall(transaction, task, std::move(unrun));
+  if (task->cancel.stop.ok()) task->cancel.stop = std::move(running);
+  if (!task->cancel.recall_refused) Recall(transaction, task, std::move(unrun));
   if (task->queue == nullptr) return;
   BeginGrace(*task->queue);
-  if (task->state != TaskState::kDispatched || task->recall_refused) return;
+  if (task->state != TaskState::kDispatched || task->cancel.recall_refused) return;
   core_->timer.At(core_->Now() + core_->options.kill_grace,
                   [this, tenant = task->tenant, weak = std::weak_ptr<Task>(task)] {
                     TenantTransaction transaction(*core_, tenant);
@@ -130,35 +130,36 @@ void Cancellation::Stop(TenantTransaction& transaction, const std::shared_ptr<Ta
 // Until the answer, new dependents are not dispatched.
 void Cancellation::Recall(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                           absl::Status status) {
-  if (task->recall.ok()) task->recall = std::move(status);
-  if (std::exchange(task->recall_asked, true)) return;
+  if (task->cancel.recall.ok()) task->cancel.recall = std::move(status);
+  if (std::exchange(task->cancel.recall_asked, true)) return;
   DeviceQueue& queue = *task->queue;
-  std::vector<std::shared_ptr<Task>> tasks = WithDependents(task, queue.in_flight);
+  std::vector<std::shared_ptr<Task>> tasks = WithDependents(task, queue.sending.in_flight);
   std::vector<uint64_t> sequences;
-  for (const DeviceQueue::InFlight& entry : queue.in_flight) {
+  for (const DeviceQueue::InFlight& entry : queue.sending.in_flight) {
     if (Contains(tasks, entry.task)) sequences.push_back(entry.sequence);
   }
   // One of its launches has ended, so the task has begun.
-  bool whole = !sequences.empty() && sequences.front() == task->first_sequence;
+  bool whole = !sequences.empty() && sequences.front() == task->sent.first_sequence;
   if (!whole) {
     Refused(transaction, {task});
     return;
   }
-  for (const auto& member : tasks) ++member->num_recalls;
+  for (const auto& member : tasks) ++member->cancel.num_recalls;
   core_->journal_writer->Changed(transaction, *task);
   core_->journal_writer->Commit(transaction);  // the next daemon must know that it was cancelled
-  queue.recalls[sequences.front()] = std::move(tasks);
+  queue.sending.recalls[sequences.front()] = std::move(tasks);
   // A dead worker sends no answer. The handling of its death honours the recall.
   if (queue.worker != nullptr) queue.worker->Cancel(sequences).IgnoreError();
 }
 
 void Cancellation::Answered(TenantTransaction& transaction, DeviceQueue& queue, uint64_t sequence,
                             bool taken) {
-  auto asked = queue.recalls.find(sequence);
-  if (asked == queue.recalls.end()) return;
+  auto asked = queue.sending.recalls.find(sequence);
+  if (asked == queue.sending.recalls.end()) return;
   std::vector<std::shared_ptr<Task>> tasks = std::move(asked->second);
-  queue.recalls.erase(asked);
-  for (const auto& task : tasks) task->num_recalls = std::max(0, task->num_recalls - 1);
+  queue.sending.recalls.erase(asked);
+  for (const auto& task : tasks)
+    task->cancel.num_recalls = std::max(0, task->cancel.num_recalls - 1);
   if (taken) {
     Granted(transaction, queue, tasks);
   } else {
@@ -168,7 +169,7 @@ void Cancellation::Answered(TenantTransaction& transaction, DeviceQueue& queue, 
 
 void Cancellation::Granted(TenantTransaction& transaction, DeviceQueue& queue, const Tasks& tasks) {
   std::vector<std::shared_ptr<Task>> out =
-      TakeOut(tasks, queue.in_flight, [](DeviceQueue::InFlight&) {});
+      TakeOut(tasks, queue.sending.in_flight, [](DeviceQueue::InFlight&) {});
   for (const auto& task : out) events_->Requeue(transaction, task);
   EndRecalled(transaction, queue, out);
 }
@@ -178,8 +179,8 @@ void Cancellation::Granted(TenantTransaction& transaction, DeviceQueue& queue, c
 void Cancellation::EndRecalled(TenantTransaction& transaction, DeviceQueue& queue,
                                const Tasks& tasks) {
   for (const auto& task : tasks) {
-    if (task->state == TaskState::kWaiting && !task->recall.ok())
-      events_->EndUnrun(transaction, task, task->recall);
+    if (task->state == TaskState::kWaiting && !task->cancel.recall.ok())
+      events_->EndUnrun(transaction, task, task->cancel.recall);
     events_->Evaluate(transaction, task);
   }
   transaction.work().Pump(queue);
@@ -187,11 +188,11 @@ void Cancellation::EndRecalled(TenantTransaction& transaction, DeviceQueue& queu
 
 void Cancellation::Refused(TenantTransaction& transaction, const Tasks& tasks) {
   const std::shared_ptr<Task>& first = tasks.front();
-  first->recall_refused = true;
+  first->cancel.recall_refused = true;
   if (first->queue != nullptr && Abandon(transaction, *first->queue, tasks)) return;
   // Dependents that waited for the answer may be dispatched now.
   for (const auto& task : tasks) {
-    const TaskList dependents = task->dependents;
+    const TaskList dependents = task->order.dependents;
     for (const auto& dependent : dependents) events_->Evaluate(transaction, dependent);
   }
   if (first->queue != nullptr) BeginGrace(*first->queue);
@@ -200,13 +201,13 @@ void Cancellation::Refused(TenantTransaction& transaction, const Tasks& tasks) {
 // Called when a worker has not answered within the grace: its command loop is blocked. Treats the
 // recall of a task that waits after others as refused. A late answer is ignored.
 void Cancellation::Unanswered(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
-  if (task->state != TaskState::kDispatched || task->recall_refused) return;
+  if (task->state != TaskState::kDispatched || task->cancel.recall_refused) return;
   DeviceQueue& queue = *task->queue;
-  for (auto it = queue.recalls.begin(); it != queue.recalls.end(); ++it) {
+  for (auto it = queue.sending.recalls.begin(); it != queue.sending.recalls.end(); ++it) {
     if (it->second.front() != task) continue;
     const std::vector<std::shared_ptr<Task>> tasks = it->second;
     const uint64_t sequence = it->first;
-    if (Abandon(transaction, queue, tasks)) queue.recalls.erase(sequence);
+    if (Abandon(transaction, queue, tasks)) queue.sending.recalls.erase(sequence);
     return;
   }
 }
@@ -215,7 +216,8 @@ void Cancellation::Unanswered(TenantTransaction& transaction, const std::shared_
 // abandoned: it still runs, in pinned memory, and its results are ignored. False: the tasks may be
 // running, or change arrays that others see.
 bool Cancellation::Abandon(TenantTransaction& transaction, DeviceQueue& queue, const Tasks& tasks) {
-  if (queue.in_flight.empty() || queue.in_flight.front().task == tasks.front()) return false;
+  if (queue.sending.in_flight.empty() || queue.sending.in_flight.front().task == tasks.front())
+    return false;
   if (!std::all_of(tasks.begin(), tasks.end(), [](const auto& task) {
         return task->state == TaskState::kDispatched && IsRepeatable(*task);
       })) {
@@ -226,10 +228,10 @@ bool Cancellation::Abandon(TenantTransaction& transaction, DeviceQueue& queue, c
     for (const Use& use : entry.held) {
       if (use.buffer != nullptr) ++use.buffer->pin_count;
     }
-    if (entry.task->stop.ok()) entry.task->stop = tasks.front()->stop;
+    if (entry.task->cancel.stop.ok()) entry.task->cancel.stop = tasks.front()->cancel.stop;
     entry.given_up = entry.task;
   };
-  std::vector<std::shared_ptr<Task>> out = TakeOut(tasks, queue.in_flight, hold);
+  std::vector<std::shared_ptr<Task>> out = TakeOut(tasks, queue.sending.in_flight, hold);
   for (const auto& task : out) events_->LeaveQueue(transaction, task);
   EndRecalled(transaction, queue, out);
   return true;
@@ -238,10 +240,10 @@ bool Cancellation::Abandon(TenantTransaction& transaction, DeviceQueue& queue, c
 // Does not wait for an answer to the recall: a driver call may block the worker's command loop
 // until a kernel ends.
 void Cancellation::BeginGrace(DeviceQueue& queue) {
-  if (queue.worker == nullptr || queue.in_flight.empty()) return;
-  const std::shared_ptr<Task>& task = queue.in_flight.front().launched();
-  if (task == nullptr || task->stop.ok()) return;
-  if (std::exchange(task->grace_begun, true)) return;
+  if (queue.worker == nullptr || queue.sending.in_flight.empty()) return;
+  const std::shared_ptr<Task>& task = queue.sending.in_flight.front().launched();
+  if (task == nullptr || task->cancel.stop.ok()) return;
+  if (std::exchange(task->cancel.grace_begun, true)) return;
   core_->timer.At(core_->Now() + core_->options.kill_grace,
                   [this, queue = &queue, weak = std::weak_ptr<Task>(task)] {
                     TenantTransaction transaction(*core_, queue->tenant);
@@ -250,16 +252,16 @@ void Cancellation::BeginGrace(DeviceQueue& queue) {
 }
 
 void Cancellation::GraceOver(DeviceQueue& queue, const std::shared_ptr<Task>& task) {
-  if (!task->grace_begun || queue.worker == nullptr) return;
-  if (queue.in_flight.empty() || queue.in_flight.front().launched() != task) return;
+  if (!task->cancel.grace_begun || queue.worker == nullptr) return;
+  if (queue.sending.in_flight.empty() || queue.sending.in_flight.front().launched() != task) return;
   // The task may have ended, with its result still in flight. Then another task would die for it.
-  uint64_t last = task->first_sequence;
-  for (const DeviceQueue::InFlight& entry : queue.in_flight) {
+  uint64_t last = task->sent.first_sequence;
+  for (const DeviceQueue::InFlight& entry : queue.sending.in_flight) {
     if (entry.launched() == task) last = entry.sequence;
   }
   if (wire::AtOrBefore(last, queue.worker->progress().completed_sequence)) return;
   queue.killed = true;
-  queue.worker->Kill(task->stop);
+  queue.worker->Kill(task->cancel.stop);
 }
 
 }  // namespace stride::engine

@@ -17,74 +17,75 @@ constexpr size_t kMaxGraphs = 1000;
 }  // namespace
 
 absl::Status CodeLoader::Load(const Task& task, DeviceQueue& queue) {
-  absl::Status status = LoadModule(task.module, queue);
-  if (!IsLack(status)) status = LoadModule(task.block_loops, queue);
+  absl::Status status = LoadModule(task.code.module, queue);
+  if (!IsLack(status)) status = LoadModule(task.code.block_loops, queue);
   if (!IsLack(status) && task.program_launch != nullptr) status = LoadProgram(task, queue);
   return IsLack(status) ? status : absl::OkStatus();
 }
 
 absl::Status CodeLoader::LoadModule(const std::shared_ptr<const broker::CompiledModule>& module,
                                     DeviceQueue& queue) {
-  if (module == nullptr || !queue.loaded.insert(module->id).second) return absl::OkStatus();
+  if (module == nullptr || !queue.contents.modules.insert(module->id).second)
+    return absl::OkStatus();
   auto loaded = [this, queue = &queue, id = module->id](absl::StatusOr<wire::ModuleLoaded> result) {
     TenantTransaction transaction(*core_, queue->tenant);
     // The worker is gone: its successor loads the module again.
     if (!result.ok()) return;
     absl::Status status = wire::ToStatus(result->status());
-    if (!status.ok()) queue->load_errors[id] = status;
-    queue->attributes[id] = *std::move(result);
-    ++queue->num_told;
-    if (queue->num_asking > 0) transaction.WakeWaiters();
+    if (!status.ok()) queue->contents.load_errors[id] = status;
+    queue->contents.attributes[id] = *std::move(result);
+    ++queue->contents.num_answers;
+    if (queue->contents.num_waiting > 0) transaction.WakeWaiters();
   };
   absl::Status sent = queue.worker->LoadModule(*module, loaded);
-  if (IsLack(sent)) queue.loaded.erase(module->id);
+  if (IsLack(sent)) queue.contents.modules.erase(module->id);
   return sent;
 }
 
 // Loads the modules and the graph of the task that the worker does not have yet.
 absl::Status CodeLoader::LoadProgram(const Task& task, DeviceQueue& queue) {
-  for (const auto& module : task.compiled->modules) {
+  for (const auto& module : task.code.compiled->modules) {
     if (absl::Status status = LoadModule(module, queue); !status.ok()) return status;
   }
-  DeviceQueue::Graph& graph = queue.graphs[task.program_launch->id];
-  graph.last_use = ++queue.num_graph_uses;
+  DeviceQueue::Contents::Graph& graph = queue.contents.graphs[task.program_launch->id];
+  graph.last_use = ++queue.contents.num_graph_uses;
   const bool known = !graph.program_launch.expired();
-  if (known && graph.compiled.lock() == task.compiled) return absl::OkStatus();
+  if (known && graph.compiled.lock() == task.code.compiled) return absl::OkStatus();
   // The graph's code was compiled since it was loaded. Tasks in a packet that is not sent yet run
   // the new steps, whose results are the same.
   if (known) queue.worker->UnloadGraph(task.program_launch->id).IgnoreError();
   graph.program_launch = task.program_launch;
-  graph.compiled = task.compiled;
-  absl::Status sent = queue.worker->LoadGraph(task.program_launch->id, task.compiled->steps);
-  if (IsLack(sent)) queue.graphs.erase(task.program_launch->id);
+  graph.compiled = task.code.compiled;
+  absl::Status sent = queue.worker->LoadGraph(task.program_launch->id, task.code.compiled->steps);
+  if (IsLack(sent)) queue.contents.graphs.erase(task.program_launch->id);
   Unload(queue);
   return sent;
 }
 
 void CodeLoader::Unload(DeviceQueue& queue) {
-  for (auto it = queue.graphs.begin(); it != queue.graphs.end();) {
+  for (auto it = queue.contents.graphs.begin(); it != queue.contents.graphs.end();) {
     const bool gone = it->second.program_launch.expired();
     if (gone && queue.worker != nullptr) queue.worker->UnloadGraph(it->first).IgnoreError();
-    it = gone ? queue.graphs.erase(it) : std::next(it);
+    it = gone ? queue.contents.graphs.erase(it) : std::next(it);
   }
-  while (queue.graphs.size() > kMaxGraphs) {
+  while (queue.contents.graphs.size() > kMaxGraphs) {
     auto oldest = std::min_element(
-        queue.graphs.begin(), queue.graphs.end(),
+        queue.contents.graphs.begin(), queue.contents.graphs.end(),
         [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
     if (queue.worker != nullptr) queue.worker->UnloadGraph(oldest->first).IgnoreError();
-    queue.graphs.erase(oldest);
+    queue.contents.graphs.erase(oldest);
   }
 }
 
 absl::Status CodeLoader::ErrorOf(const Task& task, const DeviceQueue& queue) {
-  std::vector<std::shared_ptr<const broker::CompiledModule>> modules = {task.module,
-                                                                        task.block_loops};
-  if (task.compiled != nullptr) modules = task.compiled->modules;
+  std::vector<std::shared_ptr<const broker::CompiledModule>> modules = {task.code.module,
+                                                                        task.code.block_loops};
+  if (task.code.compiled != nullptr) modules = task.code.compiled->modules;
   absl::Status error;
   for (const auto& module : modules) {
     if (module == nullptr) continue;
-    auto it = queue.load_errors.find(module->id);
-    if (it != queue.load_errors.end()) error = it->second;
+    auto it = queue.contents.load_errors.find(module->id);
+    if (it != queue.contents.load_errors.end()) error = it->second;
   }
   return error;
 }

@@ -35,21 +35,21 @@ bool CodePreparer::HaveCode(TenantTransaction& transaction, const std::shared_pt
   if (task->program_launch != nullptr) return HaveCompiledProgram(transaction, task);
   if (!task->plan().code.has_value()) return true;
   const std::string& target = task->queue->description.target();
-  if (task->module != nullptr && task->module->target == target) return true;
+  if (task->code.module != nullptr && task->code.module->target == target) return true;
   PlannedCode& code = task->planned->codes[target];
-  task->block_loops = nullptr;
-  task->module = code.module.lock();
-  if (task->module != nullptr) return true;
+  task->code.block_loops = nullptr;
+  task->code.module = code.module.lock();
+  if (task->code.module != nullptr) return true;
   if (code.ran_by_blocks == 0) {
-    code.module = task->module =
+    code.module = task->code.module =
         core_->broker->compiler().Lookup(task->tenant, target, *task->plan().code);
-    if (task->module != nullptr) return true;
+    if (task->code.module != nullptr) return true;
   }
-  if (task->compile_requested) return false;
+  if (task->code.compile_requested) return false;
   auto loops = BlockLoopsFor(*task, target);
   if (loops != nullptr && RunByBlocks(*task, loops, target, code)) return true;
-  task->compile_requested = true;
-  task->compile_start = core_->Now();
+  task->code.compile_requested = true;
+  task->timeline.compile_start = core_->Now();
   // After the transaction: the compiler may call back at once.
   std::optional<wire::Code> plain;
   if (loops != nullptr) plain = code.first_tier->plain_reduce;
@@ -57,8 +57,8 @@ bool CodePreparer::HaveCode(TenantTransaction& transaction, const std::shared_pt
     const wire::Code& wanted = plain.has_value() ? *plain : *task->plan().code;
     core_->broker->compiler().Compile(task->tenant, target, wanted, [=, this](auto module) {
       TenantTransaction transaction(*core_, task->tenant);
-      task->compile_requested = false;
-      task->compile_end = core_->Now();
+      task->code.compile_requested = false;
+      task->timeline.compile_end = core_->Now();
       if (task->state != TaskState::kPreparing) return;
       if (!module.ok()) {
         events_->EndUnrun(transaction, task,
@@ -67,9 +67,9 @@ bool CodePreparer::HaveCode(TenantTransaction& transaction, const std::shared_pt
                               : module.status());
         return;
       }
-      task->module = *std::move(module);
+      task->code.module = *std::move(module);
       if (loops != nullptr) {
-        task->planned->codes[target].plain = task->module;
+        task->planned->codes[target].plain = task->code.module;
         NoteRunByBlocks(*task, loops, target);
       }
       events_->Prepare(transaction, task);
@@ -108,13 +108,13 @@ bool CodePreparer::RunByBlocks(Task& task, Module loops, const std::string& targ
                                PlannedCode& code) {
   const std::optional<wire::Code>& plain = code.first_tier->plain_reduce;
   if (plain.has_value()) {
-    task.module = code.plain.lock();
-    if (task.module == nullptr) {
-      code.plain = task.module = core_->broker->compiler().Lookup(task.tenant, target, *plain);
+    task.code.module = code.plain.lock();
+    if (task.code.module == nullptr) {
+      code.plain = task.code.module = core_->broker->compiler().Lookup(task.tenant, target, *plain);
     }
-    if (task.module == nullptr) return false;
+    if (task.code.module == nullptr) return false;
   } else {
-    task.module = loops;
+    task.code.module = loops;
   }
   NoteRunByBlocks(task, std::move(loops), target);
   return true;
@@ -122,7 +122,7 @@ bool CodePreparer::RunByBlocks(Task& task, Module loops, const std::string& targ
 
 // The elements that a plan ran by blocks decide when its code is worth a compilation.
 void CodePreparer::NoteRunByBlocks(Task& task, Module loops, const std::string& target) {
-  task.block_loops = std::move(loops);
+  task.code.block_loops = std::move(loops);
   PlannedCode& code = task.planned->codes[target];
   code.ran_by_blocks += kLaunchElements + code.first_tier->elements;
   if (code.ran_by_blocks < kElementsWorthCode || std::exchange(code.requested, true)) return;
@@ -148,7 +148,7 @@ bool CodePreparer::HaveArguments(TenantTransaction& transaction,
   KernelArguments* const arguments = task->kernel.get();
   if (arguments == nullptr || arguments->bound) return true;
   const v1::KernelLaunch& launch = arguments->operation->kernel_launch();
-  auto found = FindKernel(task->module->description, launch.entry());
+  auto found = FindKernel(task->code.module->description, launch.entry());
   if (!found.ok()) {
     events_->EndUnrun(transaction, task, found.status());
     return false;
@@ -158,7 +158,8 @@ bool CodePreparer::HaveArguments(TenantTransaction& transaction,
   wire::Task* launched = &bound->plan.task;
   absl::Status status = ops::BindKernelArguments(launch, arguments->inputs, *kernel, launched);
   if (status.ok()) {
-    status = ops::BindKernelGlobals(launch, arguments->inputs, task->module->description, launched);
+    status =
+        ops::BindKernelGlobals(launch, arguments->inputs, task->code.module->description, launched);
   }
   if (!status.ok()) {
     events_->EndUnrun(transaction, task, status);

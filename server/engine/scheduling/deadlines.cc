@@ -15,13 +15,13 @@ constexpr absl::Duration kFurthestLook = absl::Seconds(1);
 }  // namespace
 
 void Deadlines::Watch(TenantTransaction& transaction, Task& task) {
-  if (task.deadline == SteadyTime::InfiniteFuture()) return;
+  if (task.options.deadline == SteadyTime::InfiniteFuture()) return;
   partitions_.Of(transaction, task.tenant).tasks.emplace(KeyOf(task), &task);
   LookLater(transaction, transaction.PartitionOf(task.tenant));
 }
 
 void Deadlines::Forget(TenantTransaction& transaction, const Task& task) {
-  if (task.deadline == SteadyTime::InfiniteFuture()) return;
+  if (task.options.deadline == SteadyTime::InfiniteFuture()) return;
   partitions_.Of(transaction, task.tenant).tasks.erase(KeyOf(task));
 }
 

@@ -10,7 +10,7 @@ namespace stride::engine {
 void DependencyTracker::Enter(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                               const std::shared_ptr<Task>& after) {
   if (after != nullptr) LinkBehind(task, after);
-  task->order = ++partitions_.Of(transaction, task->tenant).last_order;
+  task->order.accepted = ++partitions_.Of(transaction, task->tenant).last_order;
   RegisterAccesses(task);
 }
 
@@ -22,9 +22,9 @@ void DependencyTracker::Leave(TenantTransaction& transaction, Task& task) {
 
 std::optional<DeviceQueue*> DependencyTracker::QueueToFollow(const Task& task) {
   DeviceQueue* followed = nullptr;
-  for (const auto& before : task.pending) {
+  for (const auto& before : task.order.pending) {
     if (before->state != TaskState::kDispatched || before->queue == nullptr) return std::nullopt;
-    if (before->num_recalls > 0) return std::nullopt;
+    if (before->cancel.num_recalls > 0) return std::nullopt;
     if (followed != nullptr && followed != before->queue) return std::nullopt;
     followed = before->queue;
   }

@@ -44,7 +44,8 @@ void ForEachFill(const Task& task, Take take) {
 }
 
 ops::Rebinder& RebinderFor(const std::shared_ptr<const Planned>& planned, DeviceQueue& queue) {
-  DeviceQueue::Bound& bound = queue.bound[absl::HashOf(planned.get()) % DeviceQueue::kNumBound];
+  DeviceQueue::Bound& bound =
+      queue.sending.bound[absl::HashOf(planned.get()) % DeviceQueue::kNumBound];
   if (bound.planned != planned) {
     bound.rebinder.Use(planned->plan.task);
     // One that this task alone has does not come again, and may hold a client's source.
@@ -57,14 +58,16 @@ ops::Rebinder& RebinderFor(const std::shared_ptr<const Planned>& planned, Device
 
 void Dispatcher::Add(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   DeviceQueue& queue = *task->queue;
-  task->queued_ready = true;
+  task->links.queued_ready = true;
   // Ready tasks are independent of each other, so the queue is ordered by priority.
-  auto less = [](const auto& a, const auto& b) { return a->priority > b->priority; };
-  auto place = std::upper_bound(queue.ready.begin(), queue.ready.end(), task, less);
-  if (place == queue.ready.end()) {
-    queue.ready.push_back(task);  // insert into an empty deque would allocate at its front
+  auto less = [](const auto& a, const auto& b) {
+    return a->options.priority > b->options.priority;
+  };
+  auto place = std::upper_bound(queue.sending.ready.begin(), queue.sending.ready.end(), task, less);
+  if (place == queue.sending.ready.end()) {
+    queue.sending.ready.push_back(task);  // insert into an empty deque would allocate at its front
   } else {
-    queue.ready.insert(place, task);
+    queue.sending.ready.insert(place, task);
   }
   PumpSoon(transaction, queue);
 }
@@ -72,9 +75,9 @@ void Dispatcher::Add(TenantTransaction& transaction, const std::shared_ptr<Task>
 // Pumps, unless the worker is busy and what is ready may wait for its next answer, or for the rest
 // of a batch, to travel together: a packet costs more than a small operation.
 void Dispatcher::PumpSoon(TenantTransaction& transaction, DeviceQueue& queue) {
-  if (queue.ready.size() < kFullPacket) {
-    if (queue.in_flight.size() >= kBusyInFlight) return;
-    if (transaction.is_batch() && !queue.in_flight.empty()) {
+  if (queue.sending.ready.size() < kFullPacket) {
+    if (queue.sending.in_flight.size() >= kBusyInFlight) return;
+    if (transaction.is_batch() && !queue.sending.in_flight.empty()) {
       transaction.HoldUntilEndOfBatch(queue);
       return;
     }
@@ -100,19 +103,21 @@ void Dispatcher::Pump(TenantTransaction& transaction, DeviceQueue& queue) {
 // stream, reaches it.
 void Dispatcher::NoteStart(TenantTransaction& transaction, DeviceQueue& queue) {
   cancellation_->BeginGrace(queue);
-  if (queue.worker == nullptr || queue.in_flight.empty()) return;
-  const DeviceQueue::InFlight& first = queue.in_flight.front();
+  if (queue.worker == nullptr || queue.sending.in_flight.empty()) return;
+  const DeviceQueue::InFlight& first = queue.sending.in_flight.front();
   Task* task = first.task.get();
-  if (task == nullptr || task->observer == nullptr || task->begin_time != SteadyTime()) return;
+  if (task == nullptr || task->callbacks.observer == nullptr ||
+      task->timeline.begin_time != SteadyTime())
+    return;
   if (AtOrBefore(first.sequence, queue.worker->progress().started_sequence)) {
-    task->begin_time = core_->Now();
-    transaction.Defer([observer = *task->observer] { observer(TaskState::kDispatched); });
+    task->timeline.begin_time = core_->Now();
+    transaction.Defer([observer = *task->callbacks.observer] { observer(TaskState::kDispatched); });
     return;
   }
-  if (std::exchange(queue.watching_start, true)) return;
+  if (std::exchange(queue.sending.watching_start, true)) return;
   core_->timer.At(core_->Now() + kStartPoll, [this, queue = &queue] {
     TenantTransaction transaction(*core_, queue->tenant);
-    queue->watching_start = false;
+    queue->sending.watching_start = false;
     NoteStart(transaction, *queue);
   });
 }
@@ -128,7 +133,7 @@ bool Dispatcher::CanSend(TenantTransaction& transaction, const std::shared_ptr<T
     events_->Unplace(transaction, *task, TaskState::kWaiting);
     return false;
   }
-  if (task->reads_peers && !memory_->peers().HasBlocks(*task, queue)) {
+  if (task->options.reads_peers && !memory_->peers().HasBlocks(*task, queue)) {
     events_->Unplace(transaction, *task, TaskState::kWaiting);
     events_->Evaluate(transaction, task);
     return false;
@@ -144,12 +149,12 @@ bool Dispatcher::CanSend(TenantTransaction& transaction, const std::shared_ptr<T
 
 // Fills and sends one packet. True: there may be more to send.
 bool Dispatcher::SendPacket(TenantTransaction& transaction, DeviceQueue& queue) {
-  if (queue.ready.empty() || queue.start.yields()) return false;
-  queue.packet.Clear();
+  if (queue.sending.ready.empty() || queue.start.yields()) return false;
+  queue.sending.packet.Clear();
   double budget = slices_->Budget(queue);
-  while (!queue.ready.empty() && queue.in_flight.size() < kMaxInFlight && queue.worker != nullptr &&
-         queue.packet.bytes().size() < kMaxSubmitBytes) {
-    std::shared_ptr<Task> task = queue.ready.front();
+  while (!queue.sending.ready.empty() && queue.sending.in_flight.size() < kMaxInFlight &&
+         queue.worker != nullptr && queue.sending.packet.bytes().size() < kMaxSubmitBytes) {
+    std::shared_ptr<Task> task = queue.sending.ready.front();
     if (!CanSend(transaction, task, queue)) continue;
     if (budget <= 0) break;
     const wire::Task& bound = Bind(*task, queue);
@@ -161,10 +166,10 @@ bool Dispatcher::SendPacket(TenantTransaction& transaction, DeviceQueue& queue) 
       continue;
     }
     // The exact estimate matters only while other queues wait.
-    task->expected_seconds = std::isinf(budget)
-                                 ? task->estimate_seconds
-                                 : placer_->ExpectedSeconds(transaction, *task, queue);
-    budget -= task->expected_seconds;
+    task->sent.expected_seconds = std::isinf(budget)
+                                      ? task->sent.estimate_seconds
+                                      : placer_->ExpectedSeconds(transaction, *task, queue);
+    budget -= task->sent.expected_seconds;
     absl::Status status = MapArenas(*task, queue);
     if (!IsLack(status)) status = code_->Load(*task, queue);
     if (IsLack(status)) {
@@ -173,18 +178,18 @@ bool Dispatcher::SendPacket(TenantTransaction& transaction, DeviceQueue& queue) 
     }
     AddToPacket(transaction, task, queue, bound, size);
     // Dependents on this queue may go into the same packet.
-    const TaskList dependents = task->dependents;
+    const TaskList dependents = task->order.dependents;
     for (const auto& dependent : dependents) events_->Evaluate(transaction, dependent);
   }
-  if (queue.packet.empty()) return false;
+  if (queue.sending.packet.empty()) return false;
   core_->journal_writer->Commit(transaction);  // a successor must know what may have begun
   STRIDE_CRASH_POINT("scheduler.before_submit");
   // A worker that is gone answers UNAVAILABLE; the report of its death takes these tasks back.
   if (transaction.is_batch()) {  // the batch may be long, and the worker has nothing to do
-    queue.worker->Submit(queue.packet).IgnoreError();
+    queue.worker->Submit(queue.sending.packet).IgnoreError();
     STRIDE_CRASH_POINT("scheduler.after_submit");
   } else {
-    queue.worker->SubmitLater(queue.packet).IgnoreError();
+    queue.worker->SubmitLater(queue.sending.packet).IgnoreError();
     transaction.FlushLater(queue.worker);
   }
   return true;
@@ -203,12 +208,13 @@ const wire::Task& Dispatcher::Bind(const Task& task, DeviceQueue& queue) const {
     slots.push_back({replica.arena->id, replica.offset});
   }
   wire::Task* bound = RebinderFor(task.planned, queue).Bind(slots);
-  if (task.module != nullptr) {
-    ops::SetModule(bound, task.module->id);
-    if (task.plan().code.has_value()) SetByBlocks(bound, task.block_loops.get(), *task.plan().code);
+  if (task.code.module != nullptr) {
+    ops::SetModule(bound, task.code.module->id);
+    if (task.plan().code.has_value())
+      SetByBlocks(bound, task.code.block_loops.get(), *task.plan().code);
   }
   bound->set_label(task.label);
-  uint64_t sequence = queue.next_sequence;
+  uint64_t sequence = queue.sending.next_sequence;
   ForEachFill(task, [&](const store::Buffer&) { ++sequence; });
   bound->set_sequence(sequence);
   return *bound;
@@ -217,34 +223,34 @@ const wire::Task& Dispatcher::Bind(const Task& task, DeviceQueue& queue) const {
 // `size`: the result of the last ByteSizeLong of `bound`.
 void Dispatcher::AddToPacket(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                              DeviceQueue& queue, const wire::Task& bound, size_t size) {
-  task->worker_record = queue.worker_record;
-  task->first_sequence = queue.next_sequence;
+  task->sent.worker_record = queue.worker_record;
+  task->sent.first_sequence = queue.sending.next_sequence;
   ForEachFill(*task, [&](const store::Buffer& buffer) {
     const store::Allocation& replica = buffer.replicas.at(queue.device);
     wire::Task fill;
-    fill.set_sequence(queue.next_sequence++);
+    fill.set_sequence(queue.sending.next_sequence++);
     fill.mutable_zero_fill()->set_arena(replica.arena->id);
     fill.mutable_zero_fill()->set_offset(replica.offset);
     fill.mutable_zero_fill()->set_size(buffer.size);
-    queue.packet.Add(fill);
-    queue.in_flight.push_back({fill.sequence(), task, false});
+    queue.sending.packet.Add(fill);
+    queue.sending.in_flight.push_back({fill.sequence(), task, false});
   });
-  queue.packet.Add(bound, size);
-  queue.in_flight.push_back({queue.next_sequence++, task, true});
-  task->last_sequence = queue.next_sequence - 1;
+  queue.sending.packet.Add(bound, size);
+  queue.sending.in_flight.push_back({queue.sending.next_sequence++, task, true});
+  task->sent.last_sequence = queue.sending.next_sequence - 1;
 
   queue.preparing.Remove(*task);
-  auto& ready = queue.ready;
+  auto& ready = queue.sending.ready;
   ready.pop_front();
-  task->queued_ready = false;
+  task->links.queued_ready = false;
   memory_->copies().ContentChanges(transaction, *task);
   for (const Use& use : task->uses) {
     if (use.buffer == nullptr || !use.write) continue;
     use.buffer->KeepOnly(queue.device);
     ++use.buffer->num_writes;
   }
-  task->dispatch_time = core_->Now();
-  task->early_error = absl::OkStatus();
+  task->timeline.dispatch_time = core_->Now();
+  task->sent.early_error = absl::OkStatus();
   SetState(*core_, transaction, *task, TaskState::kDispatched);
 }
 

@@ -11,9 +11,11 @@ namespace stride::engine {
 void LinkBehind(const std::shared_ptr<Task>& task, const std::shared_ptr<store::Access>& access) {
   auto before = std::static_pointer_cast<Task>(access);
   if (before == nullptr || before == task || before->state == TaskState::kDone) return;
-  if (std::find(task->pending.begin(), task->pending.end(), before) != task->pending.end()) return;
-  task->pending.push_back(before);
-  before->dependents.push_back(task);
+  if (std::find(task->order.pending.begin(), task->order.pending.end(), before) !=
+      task->order.pending.end())
+    return;
+  task->order.pending.push_back(before);
+  before->order.dependents.push_back(task);
 }
 
 namespace {
@@ -72,12 +74,12 @@ void PutBack(const TaskList& earlier, const std::shared_ptr<store::Buffer>& buff
   };
   std::shared_ptr<Task> writer;
   for (const auto& task : earlier) {
-    bool later = writer == nullptr || writer->order < task->order;
+    bool later = writer == nullptr || writer->order.accepted < task->order.accepted;
     if (later && writes(*task)) writer = task;
   }
   if (writer != nullptr) buffer->writer = writer;
   for (const auto& task : earlier) {
-    if (writer != nullptr && writer->order >= task->order) continue;
+    if (writer != nullptr && writer->order.accepted >= task->order.accepted) continue;
     auto& readers = buffer->readers;
     if (std::find(readers.begin(), readers.end(), task) != readers.end()) continue;
     auto use = std::find_if(task->uses.begin(), task->uses.end(),
@@ -89,9 +91,9 @@ void PutBack(const TaskList& earlier, const std::shared_ptr<store::Buffer>& buff
 }  // namespace
 
 TaskList ReleaseAccesses(Task& task) {
-  TaskList earlier = std::exchange(task.pending, {});
+  TaskList earlier = std::exchange(task.order.pending, {});
   for (const auto& before : earlier) {
-    auto& behind = before->dependents;
+    auto& behind = before->order.dependents;
     behind.erase(std::remove_if(behind.begin(), behind.end(),
                                 [&](const auto& other) { return other.get() == &task; }),
                  behind.end());
@@ -105,12 +107,12 @@ TaskList ReleaseAccesses(Task& task) {
     use.buffer->writer.reset();
     PutBack(earlier, use.buffer);
   }
-  TaskList dependents = std::exchange(task.dependents, {});
+  TaskList dependents = std::exchange(task.order.dependents, {});
   for (const auto& dependent : dependents) {
     for (const auto& before : earlier) LinkBehind(dependent, before);
   }
   for (const auto& dependent : dependents) {
-    auto& pending = dependent->pending;
+    auto& pending = dependent->order.pending;
     pending.erase(std::remove_if(pending.begin(), pending.end(),
                                  [&](const auto& before) { return before.get() == &task; }),
                   pending.end());
@@ -120,7 +122,7 @@ TaskList ReleaseAccesses(Task& task) {
 
 bool NeedsOutputOf(const Task& later, const Task& task) {
   // Neither a client's upload nor a move makes content that later tasks were planned on.
-  if (task.host_access || task.drop_other_replicas) return false;
+  if (task.options.host_access || task.options.drop_other_replicas) return false;
   for (const Use& written : task.uses) {
     if (written.buffer == nullptr || !written.write || written.held) continue;
     for (const Use& use : later.uses) {

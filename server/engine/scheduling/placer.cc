@@ -15,7 +15,8 @@ namespace {
 const std::string& CodeKeyOf(const Task& task) {
   if (task.program_launch != nullptr) return task.program_launch->code_key;
   // Block loops run every expression, each at its own rate, so the label identifies it.
-  return task.module != nullptr && task.block_loops == nullptr ? task.module->key : task.label;
+  return task.code.module != nullptr && task.code.block_loops == nullptr ? task.code.module->key
+                                                                         : task.label;
 }
 
 // To bring a buffer to a device, from the place that is nearest.
@@ -36,7 +37,7 @@ double MoveSeconds(const broker::Broker& broker, const store::Buffer& buffer, in
 
 bool Placer::MayRunOn(const Task& task, int device) const {
   const std::string& kind = task.plan().required_kind;
-  return (task.pinned_device < 0 || task.pinned_device == device) &&
+  return (task.options.pinned_device < 0 || task.options.pinned_device == device) &&
          (kind.empty() || kind == core_->broker->devices()[device].kind());
 }
 
@@ -105,9 +106,9 @@ absl::Status Placer::NoDeviceFor(const Task& task) const {
 
 void Placer::Enter(TenantTransaction& transaction, Task& task, DeviceQueue& queue) {
   task.queue = &queue;
-  task.estimate_seconds = ExpectedSeconds(transaction, task, queue);
+  task.sent.estimate_seconds = ExpectedSeconds(transaction, task, queue);
   DeviceChange& account = transaction.ChangeOf(queue.device);
-  account.queue_nanoseconds += Nanoseconds(task.estimate_seconds);
+  account.queue_nanoseconds += Nanoseconds(task.sent.estimate_seconds);
   ++account.queue_depth;
   queue.preparing.Add(task);
   queue.last_used = core_->Now();
@@ -118,17 +119,17 @@ void Placer::Enter(TenantTransaction& transaction, Task& task, DeviceQueue& queu
 void Placer::Leave(TenantTransaction& transaction, Task& task) {
   if (task.queue == nullptr) return;
   DeviceChange& account = transaction.ChangeOf(task.queue->device);
-  account.queue_nanoseconds -= Nanoseconds(task.estimate_seconds);
+  account.queue_nanoseconds -= Nanoseconds(task.sent.estimate_seconds);
   --account.queue_depth;
   task.queue->last_used = core_->Now();
   task.queue->preparing.Remove(task);
-  if (task.queued_ready) {  // one that was sent is not: thousands may stand there
-    auto& ready = task.queue->ready;
+  if (task.links.queued_ready) {  // one that was sent is not: thousands may stand there
+    auto& ready = task.queue->sending.ready;
     auto place = std::find_if(ready.begin(), ready.end(),
                               [&](const auto& other) { return other.get() == &task; });
     if (place != ready.end()) ready.erase(place);
   }
-  task.queued_ready = false;
+  task.links.queued_ready = false;
   task.queue = nullptr;
 }
 

@@ -17,8 +17,8 @@ bool CodePreparer::HaveCompiledProgram(TenantTransaction& transaction,
     NoteLaunchByBlocks(*task, target, found->second->elements_by_blocks);
     return TakeProgramLaunch(transaction, task, found->second);
   }
-  if (std::exchange(task->compile_requested, true)) return false;
-  task->compile_start = core_->Now();
+  if (std::exchange(task->code.compile_requested, true)) return false;
+  task->timeline.compile_start = core_->Now();
   auto tier = std::make_shared<const LaunchTier>(TierOf(*task, target));
   const std::vector<wire::Code>& codes = task->program_launch->graph.codes;
   std::vector<const wire::Code*> wanted;
@@ -33,8 +33,8 @@ bool CodePreparer::HaveCompiledProgram(TenantTransaction& transaction,
   CompileAll(task->tenant, target, std::move(wanted), /*later=*/false,
              [this, task, target, tier](TenantTransaction& transaction, std::vector<Module> modules,
                                         absl::Status error) {
-               task->compile_requested = false;
-               task->compile_end = core_->Now();
+               task->code.compile_requested = false;
+               task->timeline.compile_end = core_->Now();
                if (task->state != TaskState::kPreparing) return;
                for (size_t i = 0; i < modules.size(); ++i) {
                  if (modules[i] == nullptr) modules[i] = tier->loops;
@@ -57,10 +57,10 @@ bool CodePreparer::HaveCompiledProgram(TenantTransaction& transaction,
 bool CodePreparer::TakeProgramLaunch(TenantTransaction& transaction,
                                      const std::shared_ptr<Task>& task,
                                      std::shared_ptr<const CompiledProgram> ready) {
-  task->compiled = std::move(ready);
+  task->code.compiled = std::move(ready);
   // Until now every array argument of a kernel counted as written.
-  for (size_t i = 0; i < task->compiled->written.size(); ++i)
-    task->uses[i].write = task->compiled->written[i];
+  for (size_t i = 0; i < task->code.compiled->written.size(); ++i)
+    task->uses[i].write = task->code.compiled->written[i];
   if (!WritesHeld(*task)) return true;
   events_->EndUnrun(transaction, task, WritesInputOfBody(*task));
   return false;

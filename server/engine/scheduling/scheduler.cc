@@ -21,7 +21,7 @@ constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 // True if the task's client learns of its end only from the arrays that the task was to write. The
 // client itself asked for a cancellation. The answer to a kernel launch reports the launch's error.
 bool LosesWrites(const Task& task, const absl::Status& status) {
-  if (task.session == nullptr || task.drop_other_replicas || absl::IsCancelled(status))
+  if (task.session == nullptr || task.options.drop_other_replicas || absl::IsCancelled(status))
     return false;
   const bool is_told =
       absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
@@ -81,23 +81,24 @@ Scheduler::Scheduler(Core* core)
 absl::Status Scheduler::Enqueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task,
                                 const std::shared_ptr<Task>& after) {
   // Reading what accepted work made is part of that work.
-  bool only_reads = task->host_access && std::none_of(task->uses.begin(), task->uses.end(),
-                                                      [](const Use& use) { return use.write; });
-  if (core_->draining && !only_reads && !task->piece) {
+  bool only_reads =
+      task->options.host_access &&
+      std::none_of(task->uses.begin(), task->uses.end(), [](const Use& use) { return use.write; });
+  if (core_->draining && !only_reads && !task->options.piece) {
     return TryLater(absl::StatusCode::kUnavailable, v1::ERROR_REASON_DRAINING,
                     "the daemon is shutting down and takes no new work", absl::Seconds(1));
   }
   const int unfinished = unfinished_.Count(transaction, task->tenant);
   const int64_t limit = core_->accounts->MaxOperations(task->tenant);
-  if (unfinished >= limit && !task->piece) {
+  if (unfinished >= limit && !task->options.piece) {
     return QuotaExceeded(v1::ERROR_REASON_QUEUE_FULL, task->tenant.value,
                          "too many operations are queued; wait for some to end",
                          {.quota = "operations", .limit = limit, .used = unfinished, .asked = 1},
                          absl::Milliseconds(100));
   }
   unfinished_.Add(transaction, task);
-  task->submit_time = core_->Now();
-  if (core_->durable_sink != nullptr && !task->piece)
+  task->timeline.submit_time = core_->Now();
+  if (core_->durable_sink != nullptr && !task->options.piece)
     core_->durable_sink->Enqueued(transaction, *task);
   core_->journal_writer->Accepted(transaction, task);
   dependencies_.Enter(transaction, task, after);
@@ -113,8 +114,8 @@ void Scheduler::Restore(GlobalTransaction& transaction, const std::shared_ptr<Ta
 }
 
 void Scheduler::Resume(GlobalTransaction& transaction, const std::shared_ptr<Task>& task) {
-  if (task->state == TaskState::kWaiting && !task->recall.ok()) {
-    EndUnrun(transaction, task, task->recall);
+  if (task->state == TaskState::kWaiting && !task->cancel.recall.ok()) {
+    EndUnrun(transaction, task, task->cancel.recall);
   } else {
     Evaluate(transaction, task);
   }
@@ -129,24 +130,25 @@ void Scheduler::Evaluate(TenantTransaction& transaction, const std::shared_ptr<T
     return;
   }
   if (task->state == TaskState::kPreparing) return;
-  if (task->host_access) {
-    if (!task->pending.empty() || memory_.copies().AwaitBeforeWrite(transaction, task)) return;
+  if (task->options.host_access) {
+    if (!task->order.pending.empty() || memory_.copies().AwaitBeforeWrite(transaction, task))
+      return;
     SetState(*core_, transaction, *task, TaskState::kDispatched);
     task_memory_.Pin(transaction, *task);
     memory_.copies().ContentChanges(transaction, *task);
-    if (task->granted != nullptr)
-      transaction.Defer([granted = std::move(task->granted)] { (*granted)(); });
+    if (task->callbacks.granted != nullptr)
+      transaction.Defer([granted = std::move(task->callbacks.granted)] { (*granted)(); });
     return;
   }
   if (task->bodies != nullptr) {
-    if (task->pending.empty()) conducted_.Begin(transaction, task);
+    if (task->order.pending.empty()) conducted_.Begin(transaction, task);
     return;
   }
   const std::optional<DeviceQueue*> via = DependencyTracker::QueueToFollow(*task);
   if (!via.has_value()) return;
   if (*via != nullptr) {
     // A move must see its input's last content, not one on its way.
-    const bool fits = !task->drop_other_replicas && (*via)->tenant == task->tenant &&
+    const bool fits = !task->options.drop_other_replicas && (*via)->tenant == task->tenant &&
                       placer_.Fits(*task, (*via)->device);
     if (fits) Place(transaction, task, **via);
     return;
@@ -172,12 +174,12 @@ void Scheduler::Prepare(TenantTransaction& transaction, const std::shared_ptr<Ta
   if (!health_.Serves(queue.device)) {
     // The task goes to another device, or ends where no other can run it. A task whose inputs are
     // in flight is prepared again when they arrive.
-    if (task->num_moves > 0) return;
+    if (task->memory.num_moves > 0) return;
     Requeue(transaction, task);
     Evaluate(transaction, task);
     return;
   }
-  if (task->queued_ready || !code_.Have(transaction, task)) return;
+  if (task->links.queued_ready || !code_.Have(transaction, task)) return;
   if (TaskMemory::WritesLoan(*task)) {
     EndUnrun(transaction, task, LentForReading());
     return;
@@ -202,14 +204,14 @@ void Scheduler::Requeue(TenantTransaction& transaction, const std::shared_ptr<Ta
 }
 
 void Scheduler::LeaveQueue(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
-  task->run_seconds = 0;
-  task->begin_time = SteadyTime();
-  task->recall_asked = task->recall_refused = task->grace_begun = false;
-  task->num_recalls = 0;
+  task->timeline.run_seconds = 0;
+  task->timeline.begin_time = SteadyTime();
+  task->cancel.recall_asked = task->cancel.recall_refused = task->cancel.grace_begun = false;
+  task->cancel.num_recalls = 0;
   Unplace(transaction, *task, TaskState::kWaiting);
   // Dependents prepared to follow it there wait for it again: no input exists yet that could be
   // moved.
-  for (const auto& dependent : task->dependents) {
+  for (const auto& dependent : task->order.dependents) {
     if (dependent->state == TaskState::kPreparing) Requeue(transaction, dependent);
   }
 }
@@ -222,7 +224,7 @@ void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<T
         use.buffer->LoseWrite(*task->session->name, status);
     }
   }
-  for (const auto& dependent : task->dependents) {
+  for (const auto& dependent : task->order.dependents) {
     if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
     dependent->lost_input = status;
     core_->journal_writer->Changed(transaction, *dependent);
@@ -236,11 +238,11 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
   bool was_dispatched = task->state == TaskState::kDispatched;
   if (DeviceQueue* queue = task->queue) {
     DeviceChange& account = transaction.ChangeOf(queue->device);
-    if (!task->piece) ++(status.ok() ? account.succeeded : account.failed);
-    task->ran_on_device = queue->device;
+    if (!task->options.piece) ++(status.ok() ? account.succeeded : account.failed);
+    task->timeline.ran_on_device = queue->device;
   }
-  if (!task->host_access && !task->piece)
-    core_->accounts->AddOperation(task->tenant, task->ran_on_device, status.ok());
+  if (!task->options.host_access && !task->options.piece)
+    core_->accounts->AddOperation(task->tenant, task->timeline.ran_on_device, status.ok());
   task_memory_.Release(transaction, *task);
   placer_.Leave(transaction, *task);
   if (!status.ok()) {
@@ -251,13 +253,13 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
       if (use.buffer != nullptr && spoiled) use.buffer->Spoil(status);
     }
   }
-  task->end_time = core_->Now();
+  task->timeline.end_time = core_->Now();
   task->result = std::move(status);
   dependencies_.Leave(transaction, *task);
-  if (core_->durable_sink != nullptr && !task->piece)
+  if (core_->durable_sink != nullptr && !task->options.piece)
     core_->durable_sink->Ended(transaction, *task, was_dispatched);
   task->uses.clear();  // releases the buffers
-  task->granted = nullptr;
+  task->callbacks.granted = nullptr;
   task->bodies = nullptr;
   deadlines_.Forget(transaction, *task);
   unfinished_.Remove(transaction, *task);
@@ -265,10 +267,11 @@ void Scheduler::Complete(TenantTransaction& transaction, const std::shared_ptr<T
   transaction.Defer([task] {
     task->finished.Notify();
     // The list is final: the task is kDone.
-    for (auto& callback : task->on_done) callback(task->result);
-    task->on_done.clear();
+    for (auto& callback : task->callbacks.on_done) callback(task->result);
+    task->callbacks.on_done.clear();
   });
-  if (task->piece && !task->of_body) transaction.WakeWaiters();  // OutOfCoreExecutor waits
+  if (task->options.piece && !task->options.of_body)
+    transaction.WakeWaiters();  // OutOfCoreExecutor waits
 }
 
 void Scheduler::Settle(TenantTransaction& transaction) {
@@ -296,8 +299,8 @@ void Scheduler::Settle(TenantTransaction& transaction) {
 void Scheduler::Housekeep(GlobalTransaction& transaction) {
   memory_.Housekeep(transaction);
   queues_.ForEach(transaction, [&](DeviceQueue& queue) {
-    bool idle = queue.preparing.empty() && queue.in_flight.empty() && queue.num_copies == 0 &&
-                !queue.growing;
+    bool idle = queue.preparing.empty() && queue.sending.in_flight.empty() &&
+                queue.num_copies == 0 && !queue.arenas.growing;
     if (queue.worker != nullptr) queues_.Charge(transaction, queue, 0);
     bool keep = !idle || queue.last_used + core_->options.keep_empty_time > core_->Now();
     memory_.arenas().Trim(transaction, queue, keep ? kKeepEmptyBytes : 0);

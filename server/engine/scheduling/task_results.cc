@@ -32,7 +32,7 @@ absl::Status StatusOf(const Task& task, const DeviceQueue& queue, const wire::St
 
 void TaskResults::Printed(TenantTransaction& transaction, DeviceQueue& queue, uint64_t sequence,
                           std::string_view text, uint64_t dropped_lines) {
-  for (const DeviceQueue::InFlight& entry : queue.in_flight) {
+  for (const DeviceQueue::InFlight& entry : queue.sending.in_flight) {
     if (entry.sequence < sequence) continue;
     const std::shared_ptr<Task>& task = entry.launched();
     if (entry.sequence > sequence || task == nullptr) return;
@@ -53,24 +53,25 @@ void TaskResults::TasksDone(TenantTransaction& transaction, DeviceQueue& queue,
   Charge(transaction, queue, results);
   transaction.ReserveDeferred(results.size());
   for (const wire::TaskResult& result : results) {
-    if (queue.in_flight.empty() || queue.in_flight.front().sequence != result.sequence()) {
+    if (queue.sending.in_flight.empty() ||
+        queue.sending.in_flight.front().sequence != result.sequence()) {
       queue.worker->Kill(
           MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
                     "the device process gave an answer out of order and was replaced"));
       return;
     }
     // A worker confirms a cancelled task before it sends the task's result, so this one has begun.
-    if (queue.recalls.count(result.sequence()) > 0)
+    if (queue.sending.recalls.count(result.sequence()) > 0)
       parts_.cancellation->Answered(transaction, queue, result.sequence(), /*taken=*/false);
-    DeviceQueue::InFlight entry = std::move(queue.in_flight.front());
-    queue.in_flight.pop_front();
+    DeviceQueue::InFlight entry = std::move(queue.sending.in_flight.front());
+    queue.sending.in_flight.pop_front();
     parts_.task_memory->ReleaseAbandoned(transaction, entry);
     if (entry.task == nullptr) continue;
-    entry.task->run_seconds += result.run_seconds();
+    entry.task->timeline.run_seconds += result.run_seconds();
     if (entry.last) {
       TaskEnded(transaction, queue, entry.task, result);
     } else if (result.status().code() != 0) {
-      entry.task->early_error = StatusOf(*entry.task, queue, result.status());
+      entry.task->sent.early_error = StatusOf(*entry.task, queue, result.status());
     }
   }
   parts_.memory->Changed(transaction);
@@ -90,20 +91,24 @@ void TaskResults::Charge(TenantTransaction& transaction, DeviceQueue& queue,
 
 void TaskResults::TaskEnded(TenantTransaction& transaction, DeviceQueue& queue,
                             const std::shared_ptr<Task>& task, const wire::TaskResult& result) {
-  absl::Status status = task->early_error;
+  absl::Status status = task->sent.early_error;
   if (status.ok()) status = StatusOf(*task, queue, result.status());
   // It followed a task that failed after this one was sent: what it computed is from spoiled input.
   if (absl::Status error = FirstInputError(*task); status.ok() && !error.ok()) status = error;
   // The device measured it best: what was seen of its start came no earlier than that.
-  SteadyTime begin = std::max(task->dispatch_time, core_->Now() - absl::Seconds(task->run_seconds));
-  task->begin_time = task->begin_time == SteadyTime() ? begin : std::min(task->begin_time, begin);
+  SteadyTime begin = std::max(task->timeline.dispatch_time,
+                              core_->Now() - absl::Seconds(task->timeline.run_seconds));
+  task->timeline.begin_time = task->timeline.begin_time == SteadyTime()
+                                  ? begin
+                                  : std::min(task->timeline.begin_time, begin);
   transaction.ChangeOf(queue.device).busy_seconds += result.run_seconds();
   if (status.ok()) {
     parts_.health->Worked(transaction, queue.device);
     // A run by blocks says nothing of the operation's own code, and the first on a device takes
     // longer: the next operation of a chain would go to a device that was not measured.
-    const bool by_blocks = task->block_loops != nullptr ||
-                           (task->compiled != nullptr && task->compiled->elements_by_blocks);
+    const bool by_blocks =
+        task->code.block_loops != nullptr ||
+        (task->code.compiled != nullptr && task->code.compiled->elements_by_blocks);
     if (!by_blocks) parts_.placer->Ran(transaction, *task, queue, result.run_seconds());
   }
   events_->Complete(transaction, task, std::move(status));

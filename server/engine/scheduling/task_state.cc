@@ -7,8 +7,8 @@ namespace stride::engine {
 void SetState(const Core& core, TenantTransaction& transaction, Task& task, TaskState state) {
   task.state = state;
   if (state != TaskState::kPreparing) core.journal_writer->Changed(transaction, task);
-  if (task.observer != nullptr)
-    transaction.Defer([observer = *task.observer, state] { observer(state); });
+  if (task.callbacks.observer != nullptr)
+    transaction.Defer([observer = *task.callbacks.observer, state] { observer(state); });
 }
 
 }  // namespace stride::engine

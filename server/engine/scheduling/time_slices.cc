@@ -23,8 +23,9 @@ TimeSlices::TimeSlices(Core* core) : core_(core) {
 
 void TimeSlices::NoteDemand(DeviceQueue& queue) {
   FairShare::Flow& flow = queue.flow;
-  const bool ready = !queue.ready.empty() && queue.worker != nullptr && !queue.start.yields();
-  const bool in_flight = !queue.in_flight.empty();
+  const bool ready =
+      !queue.sending.ready.empty() && queue.worker != nullptr && !queue.start.yields();
+  const bool in_flight = !queue.sending.in_flight.empty();
   if (flow.ready == ready && flow.in_flight == in_flight) return;
   const double weight = core_->options.tenant_weight
                             ? core_->options.tenant_weight(queue.tenant)
@@ -51,8 +52,8 @@ double TimeSlices::Budget(DeviceQueue& queue) {
     budget = device.share.Allowance(queue.flow, now);
   }
   if (std::isinf(budget) || budget <= 0) return budget;
-  for (const DeviceQueue::InFlight& entry : queue.in_flight) {
-    if (entry.last && entry.task != nullptr) budget -= entry.task->expected_seconds;
+  for (const DeviceQueue::InFlight& entry : queue.sending.in_flight) {
+    if (entry.last && entry.task != nullptr) budget -= entry.task->sent.expected_seconds;
   }
   return budget;
 }

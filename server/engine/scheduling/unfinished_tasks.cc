@@ -8,7 +8,7 @@ namespace stride::engine {
 void UnfinishedTasks::Add(TenantTransaction& transaction, const std::shared_ptr<Task>& task) {
   Partition& partition = partitions_.Of(transaction, task->tenant);
   ++partition.of_tenant[task->tenant];
-  task->unfinished_index = partition.tasks.size();
+  task->order.unfinished_index = partition.tasks.size();
   partition.tasks.push_back(task);
   partition.NoteCount();
 }
@@ -18,8 +18,8 @@ void UnfinishedTasks::Remove(TenantTransaction& transaction, Task& task) {
   auto of_tenant = partition.of_tenant.find(task.tenant);
   if (--of_tenant->second == 0) partition.of_tenant.erase(of_tenant);
   std::vector<std::shared_ptr<Task>>& tasks = partition.tasks;
-  std::swap(tasks[task.unfinished_index], tasks.back());
-  tasks[task.unfinished_index]->unfinished_index = task.unfinished_index;
+  std::swap(tasks[task.order.unfinished_index], tasks.back());
+  tasks[task.order.unfinished_index]->order.unfinished_index = task.order.unfinished_index;
   tasks.pop_back();
   partition.NoteCount();
   if (core_->draining && tasks.empty()) transaction.WakeWaiters();
@@ -51,11 +51,11 @@ void UnfinishedTasks::Drop() {
       use.buffer->readers.clear();
     }
     task->uses.clear();
-    task->pending.clear();
-    task->dependents.clear();
-    task->granted = nullptr;
-    task->observer = nullptr;
-    task->on_done.clear();
+    task->order.pending.clear();
+    task->order.dependents.clear();
+    task->callbacks.granted = nullptr;
+    task->callbacks.observer = nullptr;
+    task->callbacks.on_done.clear();
     task->stream = nullptr;
     task->bodies = nullptr;
   }

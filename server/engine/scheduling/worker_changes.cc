@@ -17,10 +17,10 @@ namespace {
 using wire::AtOrBefore;
 
 QueuedTask AsQueued(const Task& task) {
-  QueuedTask queued{.first_sequence = task.first_sequence,
-                    .last_sequence = task.last_sequence,
-                    .repeatable = IsRepeatable(task) && task.num_deaths < kMaxTaskAttempts,
-                    .cancelled = !task.recall.ok()};
+  QueuedTask queued{.first_sequence = task.sent.first_sequence,
+                    .last_sequence = task.sent.last_sequence,
+                    .repeatable = IsRepeatable(task) && task.sent.num_deaths < kMaxTaskAttempts,
+                    .cancelled = !task.cancel.recall.ok()};
   for (const Use& use : task.uses) {
     queued.uses.push_back({.buffer = reinterpret_cast<uintptr_t>(use.buffer.get()),
                            .write = use.write,
@@ -53,7 +53,7 @@ std::shared_ptr<Task> RunningTask(const DeviceQueue::InFlightQueue& in_flight,
 absl::Status LossOf(const DeviceQueue& queue, const Task& task, const broker::WorkerDeath& death,
                     bool faulted) {
   if (faulted) return WithArguments(death.cause, task);
-  if (!task.stop.ok()) return task.stop;
+  if (!task.cancel.stop.ok()) return task.cancel.stop;
   // The worker was killed for a task that had just ended, and this task cannot be repeated.
   if (queue.killed) {
     return MakeError(absl::StatusCode::kAborted, v1::ERROR_REASON_WORKER_LOST,
@@ -79,7 +79,7 @@ Fates FatesOf(const DeviceQueue& queue, const DeviceQueue::InFlightQueue& in_fli
     tasks.push_back(entry.task);
     QueuedTask& queued = sent.emplace_back(AsQueued(*entry.task));
     queued.running = entry.task == running;
-    queued.at_fault = queued.running && (faulted || !running->stop.ok());
+    queued.at_fault = queued.running && (faulted || !running->cancel.stop.ok());
   }
   const std::vector<TaskDisposition> dispositions =
       DispositionsOf(sent, {death.completed_sequence, death.started_sequence, death.undone});
@@ -139,9 +139,9 @@ void WorkerChanges::HealthChanged(GlobalTransaction& transaction, int device) {
 void WorkerChanges::WorkerDied(GlobalTransaction& transaction, DeviceQueue& queue,
                                const broker::WorkerDeath& death) {
   const uint64_t record = std::exchange(queue.worker_record, 0);
-  queue.recalls.clear();
+  queue.sending.recalls.clear();
   ++core_->device_accounts[queue.device].worker_restarts;
-  const DeviceQueue::InFlightQueue in_flight = std::exchange(queue.in_flight, {});
+  const DeviceQueue::InFlightQueue in_flight = std::exchange(queue.sending.in_flight, {});
   const std::shared_ptr<Task> running = RunningTask(in_flight, death);
   Blame(transaction, queue, death, running);
   for (const DeviceQueue::InFlight& entry : in_flight)
@@ -153,14 +153,14 @@ void WorkerChanges::WorkerDied(GlobalTransaction& transaction, DeviceQueue& queu
   // ended, and a successor asks this worker's page what became of that.
   core_->journal_writer->WorkerGone(transaction, queue.tenant, record);
   for (const auto& task : fates.again) {
-    if (!task->recall.ok() && task->state == TaskState::kWaiting)
-      events_->EndUnrun(transaction, task, task->recall);
+    if (!task->cancel.recall.ok() && task->state == TaskState::kWaiting)
+      events_->EndUnrun(transaction, task, task->cancel.recall);
   }
   for (const auto& task : fates.again) events_->Evaluate(transaction, task);
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(transaction, queue);
   parts_.memory->Changed(transaction);  // waiters for its arena ask again
-  if (!queue.ready.empty()) parts_.starter->Request(transaction, queue);
+  if (!queue.sending.ready.empty()) parts_.starter->Request(transaction, queue);
   queue.killed = false;
   parts_.slices->NoteDemand(queue);
   transaction.work().GiveTurns(queue.device);
@@ -176,11 +176,11 @@ void WorkerChanges::Blame(GlobalTransaction& transaction, DeviceQueue& queue,
     return;
   }
   // A task that the worker's end cut short has used the device too.
-  if (running->begin_time != SteadyTime()) {
+  if (running->timeline.begin_time != SteadyTime()) {
     parts_.queues->Charge(transaction, queue,
-                          absl::ToDoubleSeconds(core_->Now() - running->begin_time));
+                          absl::ToDoubleSeconds(core_->Now() - running->timeline.begin_time));
   }
-  ++running->num_deaths;
+  ++running->sent.num_deaths;
 }
 
 // Not of one that was asked to end: nothing is lost with it.

@@ -195,9 +195,9 @@ void WorkerStarter::Started(GlobalTransaction& transaction, DeviceQueue& queue,
   queue.worker_record = record;
   queue.last_used = core_->Now();
   core_->journal_writer->WorkerAdopted(transaction, record, queue);
-  queue.ForgetWorker();
-  queue.recalls.clear();
-  queue.next_sequence = 1;
+  queue.contents.Clear();
+  queue.sending.recalls.clear();
+  queue.sending.next_sequence = 1;
   queue.worker->Adopt(CallbacksFor(queue));
   receivers_.events->WorkerStarted(transaction, queue);
 }
@@ -229,7 +229,7 @@ void WorkerStarter::Done(DeviceQueue& queue, const broker::Worker* worker,
   TenantTransaction transaction(*core_, queue.tenant);
   if (queue.worker.get() != worker) return;
   receivers_.reports->TasksDone(transaction, queue, results);
-  if (!queue.start.yields_ || !queue.in_flight.empty()) return;
+  if (!queue.start.yields_ || !queue.sending.in_flight.empty()) return;
   transaction.Defer([this, &queue] {
     GlobalTransaction transaction(*core_);
     YieldIfDone(transaction, queue);
@@ -244,7 +244,7 @@ void WorkerStarter::Died(DeviceQueue& queue, const broker::Worker* worker,
     seats_.Free(queue.start.seat_);
     queue.start.yields_ = false;
     queue.worker = nullptr;
-    queue.ForgetWorker();
+    queue.contents.Clear();
     receivers_.events->WorkerDied(transaction, queue, death);
   } else {
     receivers_.events->WorkerGone(transaction);
@@ -352,8 +352,8 @@ void WorkerStarter::ProbeEnded(GlobalTransaction& transaction, int device) {
 }
 
 bool WorkerStarter::MayEnd(const DeviceQueue& queue) {
-  return queue.worker != nullptr && queue.in_flight.empty() && queue.num_copies == 0 &&
-         !queue.growing && queue.num_asking == 0 && queue.start.num_awaiting_ == 0;
+  return queue.worker != nullptr && queue.sending.in_flight.empty() && queue.num_copies == 0 &&
+         !queue.arenas.growing && queue.contents.num_waiting == 0 && queue.start.num_awaiting_ == 0;
 }
 
 // Whether the device queue has no work in flight or in preparation.
@@ -381,7 +381,7 @@ void WorkerStarter::End(GlobalTransaction& transaction, DeviceQueue& queue) {
   std::shared_ptr<broker::Worker> worker = std::exchange(queue.worker, nullptr);
   core_->journal_writer->WorkerGone(transaction, queue.tenant,
                                     std::exchange(queue.worker_record, 0));
-  queue.ForgetWorker();
+  queue.contents.Clear();
   queue.start.yields_ = false;
   seats_.Free(queue.start.seat_);
   core_->executor.Run([worker = std::move(worker)] { worker->Shutdown(); });

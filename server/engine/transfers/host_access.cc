@@ -13,7 +13,7 @@ std::shared_ptr<Task> HostTask(const TenantId& tenant, const char* label, Use us
   auto task = MakePooled<Task>();
   task->tenant = tenant;
   task->label = label;
-  task->host_access = true;
+  task->options.host_access = true;
   task->uses.push_back(std::move(use));
   return task;
 }
@@ -26,8 +26,8 @@ HostAccess::HostAccess(Core* core, Scheduler* scheduler, std::shared_ptr<Task> t
   auto notify = [granted = granted_, notified = std::make_shared<std::atomic_flag>()] {
     if (!notified->test_and_set()) granted->Notify();
   };
-  task_->granted = std::make_unique<const std::function<void()>>(notify);
-  task_->on_done.push_back([notify](const absl::Status&) { notify(); });
+  task_->callbacks.granted = std::make_unique<const std::function<void()>>(notify);
+  task_->callbacks.on_done.push_back([notify](const absl::Status&) { notify(); });
 }
 
 absl::Status HostAccess::Enqueue(TenantTransaction& transaction) {
@@ -70,7 +70,7 @@ absl::StatusOr<std::shared_ptr<ReadAccess>> ReadAccess::Enqueue(
     array = *contiguous;
   }
   auto task = HostTask(tenant, "read", {.buffer = array->buffer, .read = true, .held = of_body});
-  task->piece = task->of_body = of_body;
+  task->options.piece = task->options.of_body = of_body;
   auto access = std::make_shared<ReadAccess>(core, scheduler, std::move(task), std::move(array));
   absl::Status status = access->access_.Enqueue(transaction);
   if (!status.ok()) return status;

@@ -32,8 +32,8 @@ class CancellationTest : public PartTest {
     worker_->HoldCancels();  // the test answers
   }
   void TearDown() override {
-    queue_->in_flight.clear();
-    queue_->recalls.clear();
+    queue_->sending.in_flight.clear();
+    queue_->sending.recalls.clear();
     for (const auto& task : tasks_) {
       ReleaseAccesses(*task);
       task->uses.clear();
@@ -48,11 +48,11 @@ class CancellationTest : public PartTest {
     task->queue = queue_;
     task->state = TaskState::kDispatched;
     RegisterAccesses(task);
-    task->first_sequence = queue_->next_sequence;
+    task->sent.first_sequence = queue_->sending.next_sequence;
     for (int i = 0; i < num_fills; ++i)
-      queue_->in_flight.push_back({queue_->next_sequence++, task, false});
-    queue_->in_flight.push_back({queue_->next_sequence++, task, true});
-    task->last_sequence = queue_->next_sequence - 1;
+      queue_->sending.in_flight.push_back({queue_->sending.next_sequence++, task, false});
+    queue_->sending.in_flight.push_back({queue_->sending.next_sequence++, task, true});
+    task->sent.last_sequence = queue_->sending.next_sequence - 1;
     tasks_.push_back(task);
     return task;
   }
@@ -75,7 +75,7 @@ class CancellationTest : public PartTest {
   }
   // The first launch in flight ends.
   void EndFirst() {
-    queue_->in_flight.pop_front();
+    queue_->sending.in_flight.pop_front();
     In("t", [&](TenantTransaction&) { cancellation_->BeginGrace(*queue_); });
   }
 
@@ -95,14 +95,14 @@ TEST_F(CancellationTest, GrantedCancelTakesDependentsToo) {
   Sent("other", Reads(y));
   Stop(maker);
   EXPECT_THAT(worker_->cancels(), ElementsAre(ElementsAre(2u, 3u)));
-  EXPECT_EQ(reader->num_recalls, 1) << "no dependent is sent until the answer";
+  EXPECT_EQ(reader->cancel.num_recalls, 1) << "no dependent is sent until the answer";
   EXPECT_THAT(events_.Take(), IsEmpty());
   Answer(2, /*taken=*/true);
   EXPECT_THAT(events_.Take(), ElementsAre("requeue maker", "requeue reader", "end maker",
                                           "evaluate maker", "evaluate reader"));
   EXPECT_EQ(maker->result.message(), "the operation was cancelled before it ran");
-  EXPECT_EQ(queue_->in_flight[1].task, nullptr) << "the result of the launch means nothing";
-  EXPECT_NE(queue_->in_flight[3].task, nullptr);
+  EXPECT_EQ(queue_->sending.in_flight[1].task, nullptr) << "the result of the launch means nothing";
+  EXPECT_NE(queue_->sending.in_flight[3].task, nullptr);
   EXPECT_THAT(pumped_, ElementsAre(queue_));
   time_.Advance(2 * kGrace);
   EXPECT_TRUE(worker_->alive());
@@ -114,7 +114,7 @@ TEST_F(CancellationTest, RefusedCancelEndsWithTheTask) {
   auto next = Sent("next", Reads(x));
   Stop(running);
   Answer(1, /*taken=*/false);
-  EXPECT_EQ(next->num_recalls, 0);
+  EXPECT_EQ(next->cancel.num_recalls, 0);
   EXPECT_THAT(events_.Take(), ElementsAre("evaluate next")) << "it may be sent now";
   time_.Advance(kGrace / 2);
   EndFirst();
@@ -158,7 +158,7 @@ TEST_F(CancellationTest, TaskWithAnEndedLaunchHasBegun) {
   EndFirst();
   Stop(task);
   EXPECT_THAT(worker_->cancels(), IsEmpty());
-  EXPECT_TRUE(task->recall_refused);
+  EXPECT_TRUE(task->cancel.recall_refused);
 }
 
 // A stream removes nothing: the task runs, in memory that stays pinned.
@@ -169,8 +169,8 @@ TEST_F(CancellationTest, RefusedTaskWithOwnOutputsIsAbandoned) {
   Stop(queued);
   Answer(2, /*taken=*/false);
   EXPECT_THAT(events_.Take(), ElementsAre("abandon queued", "end queued", "evaluate queued"));
-  EXPECT_EQ(queue_->in_flight[1].task, nullptr);
-  EXPECT_EQ(queue_->in_flight[1].given_up, queued);
+  EXPECT_EQ(queue_->sending.in_flight[1].task, nullptr);
+  EXPECT_EQ(queue_->sending.in_flight[1].given_up, queued);
   EXPECT_EQ(x->pin_count, 1);
   // An endless one does not block those after it.
   EndFirst();
@@ -184,7 +184,7 @@ TEST_F(CancellationTest, TaskThatChangesAnArrayIsNotAbandoned) {
   Stop(queued);
   Answer(2, /*taken=*/false);
   EXPECT_THAT(events_.Take(), IsEmpty());
-  EXPECT_EQ(queue_->in_flight[1].task, queued);
+  EXPECT_EQ(queue_->sending.in_flight[1].task, queued);
 }
 
 TEST_F(CancellationTest, UnansweredCancelAbandonsAfterTheGrace) {
@@ -213,7 +213,7 @@ TEST_F(CancellationTest, WaitingTaskEndsUnrun) {
 TEST_F(CancellationTest, HostAccessCompletesWithTheError) {
   auto task = NewTask(*queue_);
   task->label = "upload";
-  task->host_access = true;
+  task->options.host_access = true;
   task->state = TaskState::kDispatched;
   Stop(task);
   EXPECT_THAT(events_.Take(), ElementsAre("complete upload"));
@@ -233,7 +233,7 @@ TEST_F(CancellationTest, ConductorStopsOnceAndEndsTheTask) {
   Stop(task);
   Stop(task);
   EXPECT_EQ(conductor->num_stops, 1);
-  EXPECT_EQ(task->stop.message(), "the operation was cancelled while it ran");
+  EXPECT_EQ(task->cancel.stop.message(), "the operation was cancelled while it ran");
   EXPECT_THAT(events_.Take(), IsEmpty()) << "the conductor ends it";
 }
 

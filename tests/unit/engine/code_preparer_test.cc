@@ -62,7 +62,7 @@ TEST_F(CodePreparerTest, TaskWaitsForItsCode) {
   EXPECT_EQ(broker_->num_compiles(), 1);
   EXPECT_THAT(events_.Take(), ElementsAre("prepare a"));
   EXPECT_TRUE(Have(task));
-  EXPECT_EQ(task->module->target, task->queue->description.target());
+  EXPECT_EQ(task->code.module->target, task->queue->description.target());
 }
 
 TEST_F(CodePreparerTest, KnownCodeIsUsedAtOnce) {
@@ -79,11 +79,11 @@ TEST_F(CodePreparerTest, CodeIsForTheTargetOfTheDevice) {
   Have(task);
   time_.RunAll();
   task->queue = &QueueOf("t", 1);
-  ASSERT_NE(task->queue->description.target(), task->module->target);
+  ASSERT_NE(task->queue->description.target(), task->code.module->target);
   EXPECT_FALSE(Have(task));
   time_.RunAll();
   EXPECT_TRUE(Have(task));
-  EXPECT_EQ(task->module->target, task->queue->description.target());
+  EXPECT_EQ(task->code.module->target, task->queue->description.target());
 }
 
 TEST_F(CodePreparerTest, CompileErrorEndsTheTask) {

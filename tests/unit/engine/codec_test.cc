@@ -259,11 +259,11 @@ class TaskCodecTest : public CodecTest {
     task->label = "add";
     task->uses = {Use{.buffer = NewBuffer(31), .read = true}, Use{},
                   Use{.buffer = NewBuffer(32), .write = true, .fresh = true}};
-    task->pinned_device = 1;
-    task->priority = -3;
-    task->deadline = At(900);
-    task->submit_time = At(100);
-    task->of_job = true;
+    task->options.pinned_device = 1;
+    task->options.priority = -3;
+    task->options.deadline = At(900);
+    task->timeline.submit_time = At(100);
+    task->options.of_job = true;
     return task;
   }
 };
@@ -276,18 +276,18 @@ TEST_F(TaskCodecTest, RoundTrip) {
   const Task& again = **restored;
   EXPECT_EQ(again.id, 7u);
   EXPECT_EQ(again.label, "add");
-  EXPECT_TRUE(again.recorded);
+  EXPECT_TRUE(again.journal.recorded);
   EXPECT_EQ(again.state, TaskState::kWaiting);
   EXPECT_THAT(again.uses, SizeIs(3));
   EXPECT_EQ(again.uses[0].buffer, buffers_[31]);
   EXPECT_TRUE(again.uses[0].read && !again.uses[0].write);
   EXPECT_EQ(again.uses[1].buffer, nullptr);
   EXPECT_TRUE(again.uses[2].write && again.uses[2].fresh);
-  EXPECT_EQ(again.pinned_device, 1);
-  EXPECT_EQ(again.priority, -3);
-  EXPECT_EQ(again.deadline, At(900));
-  EXPECT_EQ(again.submit_time, At(100));
-  EXPECT_TRUE(again.of_job);
+  EXPECT_EQ(again.options.pinned_device, 1);
+  EXPECT_EQ(again.options.priority, -3);
+  EXPECT_EQ(again.options.deadline, At(900));
+  EXPECT_EQ(again.timeline.submit_time, At(100));
+  EXPECT_TRUE(again.options.of_job);
   EXPECT_EQ(again.plan().task.SerializeAsString(), task->plan().task.SerializeAsString());
   EXPECT_THAT(again.plan().outputs, SizeIs(1));
   EXPECT_THAT(again.plan().zeroed_outputs, ElementsAre(0));
@@ -347,9 +347,9 @@ TEST_F(TaskCodecTest, RecordOfTheFirstVersionHasDefaults) {
   record.set_label("add");
   auto restored = TaskOf(record);
   ASSERT_TRUE(restored.ok()) << restored.status();
-  EXPECT_EQ((*restored)->pinned_device, -1);
-  EXPECT_EQ((*restored)->priority, 0);
-  EXPECT_EQ((*restored)->deadline, SteadyTime::InfiniteFuture());
+  EXPECT_EQ((*restored)->options.pinned_device, -1);
+  EXPECT_EQ((*restored)->options.priority, 0);
+  EXPECT_EQ((*restored)->options.deadline, SteadyTime::InfiniteFuture());
   EXPECT_EQ((*restored)->kernel, nullptr);
   EXPECT_EQ((*restored)->program_launch, nullptr);
 }
@@ -391,34 +391,34 @@ TEST_F(TaskCodecTest, ProgramsKeepTheirGraph) {
 TEST_F(TaskCodecTest, DispatchAndResult) {
   auto task = NewTask();
   task->state = TaskState::kDispatched;
-  task->worker_record = 3;
-  task->first_sequence = 4;
-  task->last_sequence = 6;
-  task->num_deaths = 1;
-  task->recall = absl::CancelledError("cancelled");
+  task->sent.worker_record = 3;
+  task->sent.first_sequence = 4;
+  task->sent.last_sequence = 6;
+  task->sent.num_deaths = 1;
+  task->cancel.recall = absl::CancelledError("cancelled");
   const recovery::DispatchRecord dispatch = RecordOf(*task).dispatch();
   EXPECT_EQ(dispatch.worker(), 3u);
   EXPECT_EQ(dispatch.first_sequence(), 4u);
   EXPECT_EQ(dispatch.last_sequence(), 6u);
   EXPECT_EQ(dispatch.num_deaths(), 1);
   EXPECT_THAT(dispatch.flags(), ElementsAre(kUseRead, 0, kUseWrite | kUseFresh));
-  EXPECT_EQ(StatusFrom(dispatch.recall()), task->recall);
+  EXPECT_EQ(StatusFrom(dispatch.recall()), task->cancel.recall);
   EXPECT_FALSE(dispatch.has_lost_input());
 
   task->result = Lost();
-  task->ran_on_device = 1;
-  task->end_time = At(120);
-  task->run_seconds = 0.5;
+  task->timeline.ran_on_device = 1;
+  task->timeline.end_time = At(120);
+  task->timeline.run_seconds = 0.5;
   recovery::TaskResultRecord record;
   ToRecord(*task, spaces_, &record);
   auto ended = FinishedTask(7, Read(record), spaces_);
   EXPECT_EQ(ended->id, 7u);
   EXPECT_EQ(ended->state, TaskState::kDone);
   EXPECT_EQ(ended->result, Lost());
-  EXPECT_EQ(ended->ran_on_device, 1);
-  EXPECT_EQ(ended->submit_time, At(100));
-  EXPECT_EQ(ended->end_time, At(120));
-  EXPECT_EQ(ended->run_seconds, 0.5);
+  EXPECT_EQ(ended->timeline.ran_on_device, 1);
+  EXPECT_EQ(ended->timeline.submit_time, At(100));
+  EXPECT_EQ(ended->timeline.end_time, At(120));
+  EXPECT_EQ(ended->timeline.run_seconds, 0.5);
   EXPECT_TRUE(FinishedTask(7, recovery::TaskResultRecord(), spaces_)->result.ok());
 }
 

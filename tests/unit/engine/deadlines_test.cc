@@ -38,8 +38,8 @@ class DeadlinesTest : public PartTest {
                               const std::string& tenant = "t") {
     auto task = NewTask(QueueOf(tenant));
     task->label = label;
-    task->order = ++order_;
-    task->deadline = core_->Now() + time;
+    task->order.accepted = ++order_;
+    task->options.deadline = core_->Now() + time;
     In(tenant, [&](TenantTransaction& transaction) { deadlines_->Watch(transaction, *task); });
     tasks_.push_back(task);
     return task;

@@ -57,24 +57,24 @@ TEST_F(DependencyTrackerTest, ReaderWaitsForTheWriterBeforeIt) {
   auto x = NewBuffer("t");
   auto writer = Write(x);
   auto reader = Read(x), other = Read(x);
-  EXPECT_THAT(reader->pending, ElementsAre(writer));
-  EXPECT_LT(writer->order, reader->order);
+  EXPECT_THAT(reader->order.pending, ElementsAre(writer));
+  EXPECT_LT(writer->order.accepted, reader->order.accepted);
   EXPECT_THAT(End(writer), UnorderedElementsAre(reader, other));
-  EXPECT_THAT(reader->pending, IsEmpty());
+  EXPECT_THAT(reader->order.pending, IsEmpty());
 }
 
 TEST_F(DependencyTrackerTest, WriterWaitsForAllReadersBeforeIt) {
   auto x = NewBuffer("t");
   auto a = Read(x), b = Read(x), writer = Write(x);
-  EXPECT_THAT(writer->pending, UnorderedElementsAre(a, b));
+  EXPECT_THAT(writer->order.pending, UnorderedElementsAre(a, b));
   End(a);
-  EXPECT_THAT(writer->pending, ElementsAre(b));
+  EXPECT_THAT(writer->order.pending, ElementsAre(b));
 }
 
 TEST_F(DependencyTrackerTest, TaskWaitsForOneThatSharesNoBuffer) {
   auto first = Write(NewBuffer("t"));
   auto second = Enter({Use{.buffer = NewBuffer("t"), .write = true}}, first);
-  EXPECT_THAT(second->pending, ElementsAre(first));
+  EXPECT_THAT(second->order.pending, ElementsAre(first));
   EXPECT_THAT(End(first), ElementsAre(second));
 }
 
@@ -98,7 +98,7 @@ TEST_F(DependencyTrackerTest, TaskFollowsItsInputsInOneQueue) {
   EXPECT_EQ(DependencyTracker::QueueToFollow(*task), &QueueOf("t"));
   EXPECT_TRUE(DependencyTracker::MayFollowIn(QueueOf("t"), *task));
   EXPECT_FALSE(DependencyTracker::MayFollowIn(QueueOf("t", 1), *task));
-  a->num_recalls = 1;
+  a->cancel.num_recalls = 1;
   EXPECT_FALSE(DependencyTracker::QueueToFollow(*task).has_value()) << "it may be taken back";
 }
 

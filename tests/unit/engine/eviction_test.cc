@@ -104,7 +104,7 @@ TEST_F(EvictionTest, TwoTenantsThatEachLackTwoBlocksBothGetThem) {
     for (const Use& use : task->uses) ++use.buffer->pin_count;
     bool taken = true;
     for (size_t i = 0; taken && i < blocks.size(); ++i) {
-      taken = memory_->eviction().Allocate(transaction, *task->queue, kBlock, task->memory_turn,
+      taken = memory_->eviction().Allocate(transaction, *task->queue, kBlock, task->memory.turn,
                                            &blocks[i]) == Outcome::kAllocated;
     }
     for (size_t i = 0; i < blocks.size(); ++i) {

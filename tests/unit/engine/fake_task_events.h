@@ -57,15 +57,15 @@ class FakeTaskEvents : public TaskEvents {
   }
   static void Leave(Task& task) {
     if (task.queue != nullptr) task.queue->preparing.Remove(task);
-    if (task.queued_ready) task.queue->ready.pop_front();
-    task.queued_ready = false;
+    if (task.links.queued_ready) task.queue->sending.ready.pop_front();
+    task.links.queued_ready = false;
     task.queue = nullptr;
   }
   static void Wait(Task& task) {
     Leave(task);
     task.state = TaskState::kWaiting;
-    task.recall_asked = task.recall_refused = task.grace_begun = false;
-    task.num_recalls = 0;
+    task.cancel.recall_asked = task.cancel.recall_refused = task.cancel.grace_begun = false;
+    task.cancel.num_recalls = 0;
   }
 
   std::vector<std::string> events_;

@@ -26,7 +26,7 @@ class HazardsTest : public ::testing::Test {
   }
   std::shared_ptr<Task> Entered(Uses uses) {
     auto task = std::make_shared<Task>();
-    task->order = ++order_;
+    task->order.accepted = ++order_;
     task->uses = std::move(uses);
     RegisterAccesses(task);
     entered_.push_back(task);
@@ -70,13 +70,14 @@ TEST_F(HazardsTest, ReadersEndInAnyOrder) {
     readers.pop_back();
   }
   auto writer = Writer(shared);
-  EXPECT_THAT(std::vector<std::shared_ptr<Task>>(writer->pending.begin(), writer->pending.end()),
+  EXPECT_THAT(std::vector<std::shared_ptr<Task>>(writer->order.pending.begin(),
+                                                 writer->order.pending.end()),
               UnorderedElementsAreArray(readers));
   EXPECT_TRUE(shared->readers.empty());
   for (size_t i = 0; i + 1 < readers.size(); ++i) End(*readers[i]);
-  EXPECT_EQ(writer->pending.size(), 1u);
+  EXPECT_EQ(writer->order.pending.size(), 1u);
   EXPECT_EQ(End(*readers.back()).size(), 1u);
-  EXPECT_TRUE(writer->pending.empty());
+  EXPECT_TRUE(writer->order.pending.empty());
   EXPECT_TRUE(own->readers.empty());
 }
 
@@ -104,8 +105,8 @@ TEST_F(HazardsTest, ReadersBeforeCancelledWriteBlockTheNextWriter) {
   End(*first);
   ASSERT_EQ(buffer->readers.size(), 1u);
   auto next = Writer(buffer);
-  ASSERT_EQ(next->pending.size(), 1u);
-  EXPECT_EQ(next->pending[0], second);
+  ASSERT_EQ(next->order.pending.size(), 1u);
+  EXPECT_EQ(next->order.pending[0], second);
   EXPECT_EQ(End(*second).size(), 1u);
 }
 
@@ -116,13 +117,13 @@ TEST_F(HazardsTest, PiecesOfALoopDoNotOrderItsInputs) {
   auto loop = Reader(input);
   auto writer = Writer(input);
   auto piece = Entered({Use{.buffer = input, .read = true, .held = true}});
-  EXPECT_TRUE(piece->pending.empty());
-  EXPECT_EQ(writer->pending.size(), 1u);
+  EXPECT_TRUE(piece->order.pending.empty());
+  EXPECT_EQ(writer->order.pending.size(), 1u);
   EXPECT_TRUE(End(*piece).empty());
   EXPECT_EQ(input->writer, writer);
-  EXPECT_EQ(writer->pending.size(), 1u);
+  EXPECT_EQ(writer->order.pending.size(), 1u);
   EXPECT_EQ(End(*loop).size(), 1u);
-  EXPECT_TRUE(writer->pending.empty());
+  EXPECT_TRUE(writer->order.pending.empty());
   // A piece that would write the input is detected, and the input's session loses no write.
   auto writing = Entered({Use{.buffer = input, .write = true, .held = true}});
   EXPECT_TRUE(WritesHeld(*writing));

@@ -144,7 +144,7 @@ TEST_F(JournalWriterTest, TaskIsRecordedWithWhatARecordedBufferNeeds) {
 TEST_F(JournalWriterTest, DispatchAndEndOfATask) {
   auto array = NewArray();
   auto task = NewTask({{.buffer = array->buffer, .write = true, .fresh = true}});
-  task->of_job = true;
+  task->options.of_job = true;
   {
     GlobalTransaction transaction(core_);
     ASSERT_TRUE(Add(transaction, array).ok());
@@ -155,12 +155,12 @@ TEST_F(JournalWriterTest, DispatchAndEndOfATask) {
     task->state = state;
     journal_writer_.Changed(transaction, *task);
   };
-  task->first_sequence = task->last_sequence = 5;
+  task->sent.first_sequence = task->sent.last_sequence = 5;
   change(TaskState::kDispatched);
   EXPECT_EQ(Records().dispatches.at(task->id).last_sequence(), 5u);
   change(TaskState::kWaiting);  // taken back
   EXPECT_THAT(Records().dispatches, IsEmpty());
-  task->first_sequence = task->last_sequence = 6;
+  task->sent.first_sequence = task->sent.last_sequence = 6;
   change(TaskState::kDispatched);
   EXPECT_EQ(Records().dispatches.at(task->id).last_sequence(), 6u);
   task->result = absl::AbortedError("it failed");

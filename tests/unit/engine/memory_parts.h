@@ -65,7 +65,7 @@ struct FakeWorkerSource : public WorkerSource {
   }
   absl::Status AwaitWorker(GlobalTransaction&, DeviceQueue& queue, SteadyTime) override {
     if (queue.worker != nullptr && queue.worker->alive()) return absl::OkStatus();
-    queue.mapped.clear();
+    queue.contents.mapped.clear();
     auto worker = core->broker->StartWorker(queue.device);
     if (worker.ok()) queue.worker = *std::move(worker);
     return worker.status();
@@ -140,7 +140,7 @@ class MemoryPartsTest : public ::testing::Test {
     task->tenant = queue.tenant;
     task->queue = &queue;
     task->state = TaskState::kPreparing;
-    task->priority = priority;
+    task->options.priority = priority;
     task->uses = std::move(uses);
     return task;
   }

@@ -49,7 +49,7 @@ TEST_F(MemoryTest, EmptyArenasOfOthersAreGivenBack) {
     Memory::Free(transaction, first, block);
   }
   EXPECT_EQ(TakeOne(second, 6 * kMiB, &block), Outcome::kAllocated);
-  EXPECT_EQ(first.pool.arena_bytes(), 0u);
+  EXPECT_EQ(first.arenas.pool.arena_bytes(), 0u);
 }
 
 TEST_F(MemoryTest, WorkMemoryCountsTowardsTheLimit) {
@@ -75,7 +75,7 @@ TEST_F(MemoryTest, WorkerMakesTheArenaOfItsDevice) {
     }
   }
   ASSERT_TRUE(Eventually([&] { return TakeOne(queue, kMiB, &block) == Outcome::kAllocated; }));
-  EXPECT_EQ(queue.mapped.count(block.arena->id), 1u);
+  EXPECT_EQ(queue.contents.mapped.count(block.arena->id), 1u);
 }
 
 TEST_F(MemoryTest, WorkerThatDiesAtAnArenaIsNotALackOfMemory) {

@@ -64,8 +64,8 @@ TEST_F(MemoryWaitersTest, NoTaskPassesTheFirstOfItsQueue) {
   auto first = Waiting(queue), second = Waiting(queue), other = Waiting(QueueOf(0, "b"));
   Retry();  // no task gets memory
   EXPECT_THAT(tasks_.retried, ElementsAre(first, other));
-  EXPECT_TRUE(queue.WaitsBefore(other->memory_turn));
-  EXPECT_FALSE(queue.WaitsBefore(first->memory_turn));
+  EXPECT_TRUE(queue.WaitsBefore(other->memory.turn));
+  EXPECT_FALSE(queue.WaitsBefore(first->memory.turn));
 }
 
 TEST_F(MemoryWaitersTest, ChangesOfOneTransactionCauseOneRetry) {

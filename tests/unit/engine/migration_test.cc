@@ -38,7 +38,7 @@ class MigrationTest : public MemoryPartsTest {
     target_ = *block;
     GlobalTransaction transaction(*core_);
     memory_->migration().Start(transaction, task, buffer, target_);
-    EXPECT_EQ(task->num_moves, 1);
+    EXPECT_EQ(task->memory.num_moves, 1);
     return task;
   }
   std::string ContentAt(DeviceQueue& queue, const store::Buffer& buffer) {
@@ -65,7 +65,7 @@ TEST_F(MigrationTest, PeerCopiesWithoutTheHost) {
   EXPECT_EQ(worker->num_copies(), 0);
   EXPECT_THAT(PlacesOf(*buffer), ElementsAre(0, 1));
   EXPECT_THAT(tasks_.retried, ElementsAre(task));
-  EXPECT_EQ(task->num_moves, 0);
+  EXPECT_EQ(task->memory.num_moves, 0);
   EXPECT_EQ(ContentAt(*to_, *buffer), std::string(kSize, 'p'));
   EXPECT_EQ(from_->num_copies + to_->num_copies, 0);
 }
@@ -124,7 +124,7 @@ TEST_F(MigrationTest, SourceThatChangedMakesTheCopyStale) {
     TenantTransaction transaction(*core_, TenantId{"t"});
     memory_->copies().AwaitInput(transaction, second, *buffer, 1);
     memory_->copies().AwaitInput(transaction, second, *buffer, 1);  // counted once
-    EXPECT_EQ(second->num_moves, 1);
+    EXPECT_EQ(second->memory.num_moves, 1);
     cancelled->state = TaskState::kDone;
     memory_->copies().ContentChanges(transaction, *writer);
   }
@@ -174,7 +174,7 @@ TEST_F(MigrationTest, SmallInputIsReadOnThePeerAfterACopy) {
   auto planned = MakePlanned({});
   planned->plan.task.mutable_elementwise();
   auto reader = std::make_shared<Task>(planned);
-  reader->reads_peers = true;
+  reader->options.reads_peers = true;
   reader->uses = {Use{.buffer = small, .read = true}};
   const DeviceQueue& queue = *to_;
   EXPECT_FALSE(memory_->peers().HasBlocks(*reader, queue));

@@ -111,7 +111,7 @@ TEST_F(OutOfCoreTest, CancelEndsThePiecesInFlight) {
   ASSERT_TRUE(Await([&] { return pieces_.pieces.size() == 3; }));
   {
     TenantTransaction transaction(*core_, task->tenant);
-    task->stop = absl::CancelledError("by the client");
+    task->cancel.stop = absl::CancelledError("by the client");
     task->stream->Stop(transaction);
   }
   ASSERT_TRUE(AwaitEnd());
@@ -159,7 +159,7 @@ TEST_F(OutOfCoreTest, QueueHasOneOperationAtATime) {
 TEST_F(OutOfCoreTest, EarlierAccessPostponesIt) {
   MakeExecutor();
   auto task = Large();
-  task->pending.push_back(TaskOn(QueueOf(0), {}));
+  task->order.pending.push_back(TaskOn(QueueOf(0), {}));
   Begin(task);
   EXPECT_THAT(tasks_.postponed, ElementsAre(task.get()));
   EXPECT_FALSE(QueueOf(0).streaming);

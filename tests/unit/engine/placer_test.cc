@@ -95,7 +95,7 @@ TEST_F(PlacerTest, MeasuredRunTimeDecides) {
 TEST_F(PlacerTest, PinnedTaskHasOneDevice) {
   Occupy(1, 100);
   auto task = NewTask(QueueOf("t"));
-  task->pinned_device = 1;
+  task->options.pinned_device = 1;
   EXPECT_EQ(Choose(*task), 1);
   EXPECT_FALSE(placer_->Fits(*task, 0));
 }
@@ -141,10 +141,10 @@ TEST_F(PlacerTest, QueueCountsTasksUntilTheyLeave) {
 TEST_F(PlacerTest, ReadyTaskLeavesTheQueue) {
   auto task = Occupy(0, 1.0);
   DeviceQueue& queue = QueueOf("busy");
-  queue.ready.push_back(task);
-  task->queued_ready = true;
+  queue.sending.ready.push_back(task);
+  task->links.queued_ready = true;
   In("busy", [&](TenantTransaction& transaction) { placer_->Leave(transaction, *task); });
-  EXPECT_TRUE(queue.ready.empty());
+  EXPECT_TRUE(queue.sending.ready.empty());
 }
 
 }  // namespace

@@ -32,23 +32,24 @@ class TimeSlicesTest : public PartTest {
   DeviceQueue& Ready(const std::string& tenant) {
     DeviceQueue& queue = QueueOf(tenant);
     if (queue.worker == nullptr) queue.worker = *broker_->StartWorker(0);
-    queue.ready.push_back(NewTask(queue));
+    queue.sending.ready.push_back(NewTask(queue));
     slices_->NoteDemand(queue);
     return queue;
   }
   // The queue's tasks are sent.
   void Send(DeviceQueue& queue, double expected_seconds = 0) {
-    while (!queue.ready.empty()) {
-      queue.ready.front()->expected_seconds = expected_seconds;
-      queue.in_flight.push_back({queue.next_sequence++, queue.ready.front(), true});
-      queue.ready.pop_front();
+    while (!queue.sending.ready.empty()) {
+      queue.sending.ready.front()->sent.expected_seconds = expected_seconds;
+      queue.sending.in_flight.push_back(
+          {queue.sending.next_sequence++, queue.sending.ready.front(), true});
+      queue.sending.ready.pop_front();
     }
     slices_->NoteDemand(queue);
   }
   // The queue's tasks have ended.
   void End(DeviceQueue& queue, double run_seconds) {
     slices_->Charge(queue, run_seconds);
-    queue.in_flight.clear();
+    queue.sending.in_flight.clear();
     slices_->NoteDemand(queue);
   }
   // Begins due slices in a transaction of the tenant. Returns the queues whose slice began.
@@ -149,7 +150,7 @@ TEST_F(TimeSlicesTest, WeightsDivideTheDevice) {
       if (slices_->Budget(*queue) <= 0) continue;
       Send(*queue, 0.001);
       time_.Advance(absl::Milliseconds(1));
-      queue->ready.push_back(NewTask(*queue));
+      queue->sending.ready.push_back(NewTask(*queue));
       End(*queue, 0.001);
       seconds[queue] += 0.001;
     }

@@ -34,7 +34,7 @@ class FakeEvents : public WorkerEvents, public WorkerReports, public CancelAnswe
   void WorkerGone(GlobalTransaction&) override { events_.push_back("gone"); }
   void TasksDone(TenantTransaction&, DeviceQueue& queue,
                  absl::Span<const wire::TaskResult>) override {
-    queue.in_flight.clear();
+    queue.sending.in_flight.clear();
     Note("done", queue);
   }
   void Printed(TenantTransaction&, DeviceQueue& queue, uint64_t, std::string_view,
@@ -96,13 +96,13 @@ class WorkerStarterTest : public PartTest {
   void Send(DeviceQueue& queue) {
     for (const auto& task : queue.preparing.All()) {
       queue.preparing.Remove(*task);
-      queue.in_flight.push_back({queue.next_sequence++, task, true});
+      queue.sending.in_flight.push_back({queue.sending.next_sequence++, task, true});
     }
   }
   // The queue's tasks have ended.
   void End(DeviceQueue& queue) {
     for (const auto& task : queue.preparing.All()) queue.preparing.Remove(*task);
-    queue.in_flight.clear();
+    queue.sending.in_flight.clear();
     queue.last_used = core_->Now();
   }
   void Tend() {
@@ -235,7 +235,7 @@ TEST_F(WorkerStarterTest, BusyWorkerYieldsAfterItsTurn) {
   EXPECT_TRUE(a.start.yields());
   EXPECT_THAT(pumped_, ElementsAre(&a)) << "its time slice ends";
   EXPECT_THAT(events_.Take(), ElementsAre("a started"));
-  a.in_flight.clear();
+  a.sending.in_flight.clear();
   Tend();
   EXPECT_THAT(events_.Take(), ElementsAre("a ends", "gone", "b started"));
   EXPECT_FALSE(a.start.yields());
