@@ -1,5 +1,3 @@
-#include "bench/device/linear_routines.h"
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,6 +7,7 @@
 #include "absl/strings/substitute.h"
 #include "bench/device/cub_work.h"
 #include "bench/device/routine_inputs.h"
+#include "bench/device/routine_rows.h"
 #include "bench/device/routine_text.h"
 
 namespace stride::bench {

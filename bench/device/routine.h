@@ -31,7 +31,7 @@ using Judge = std::function<std::string(const std::string& got, const std::strin
 
 // Operations of a client, and the baseline that they are compared with.
 struct Routine {
-  // The row's id in bench/peers/workloads.py, if it stands there too.
+  // The row's id in bench/peers/rows, if it stands there too.
   std::string id;
   std::string what;
   // As CudaProgram takes them: inputs are the handles 1, 2, ...; 100 is the result, or where

@@ -95,6 +95,10 @@ Given Integers32(int64_t count, int32_t end, uint64_t seed) {
   });
 }
 
+Given LargeIntegers(std::vector<int64_t> shape, uint64_t seed) {
+  return Integers(shape[0], int64_t{1} << 60, seed);
+}
+
 Given Mask(int64_t count, uint64_t seed) {
   return Made<uint8_t>(DType::kBool, {count}, count,
                        [seed](int64_t i) { return static_cast<uint8_t>(Hash(i, seed) >> 63); });

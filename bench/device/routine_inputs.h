@@ -19,6 +19,8 @@ Given Complexes(std::vector<int64_t> shape, uint64_t seed);
 // Integers in [0, end).
 Given Integers(int64_t count, int64_t end, uint64_t seed);
 Given Integers32(int64_t count, int32_t end, uint64_t seed);
+// Integers in [0, 2^60), along the first axis alone.
+Given LargeIntegers(std::vector<int64_t> shape, uint64_t seed);
 // True for about half.
 Given Mask(int64_t count, uint64_t seed);
 // Ascending.

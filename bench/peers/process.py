@@ -19,6 +19,7 @@ import time
 import numpy as np
 
 from bench.peers import libraries, workloads
+from bench.peers.sizes import Sizes
 
 _ROWS = {row.key: row for row in workloads.ROWS}
 
@@ -77,7 +78,7 @@ class Process:
     def prepare(self, request):
         self.release(request)
         try:
-            sizes = workloads.Sizes(request["scale"], request["gpu"])
+            sizes = Sizes(request["scale"], request["gpu"])
             self.turn = Turn(self.library, _ROWS[request["prepare"]], sizes)
             return {"first_s": self.turn(), "moved": self.turn.moved}
         except Exception as error:

@@ -33,7 +33,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from bench.peers.libraries import LIBRARIES  # noqa: E402
-from bench.peers.workloads import IN_A_ROW, ROWS  # noqa: E402
+from bench.peers.workload import IN_A_ROW  # noqa: E402
+from bench.peers.workloads import ROWS  # noqa: E402
 from bench.report.rounds import measure  # noqa: E402
 from bench.report.row import Result, Row, Times  # noqa: E402
 

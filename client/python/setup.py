@@ -1,5 +1,5 @@
 """Writes stubs into the wheel, for editors and type checkers: those of stride.v1's modules, which are made at import,
-and those of all others, which type_stubs.py makes."""
+and those of all others, which type_stubs makes."""
 
 import pathlib
 import sys

@@ -1,5 +1,7 @@
 #include "cpucuda/compiler/ptx_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -112,6 +114,11 @@ std::vector<PtxStatement> ParsePtx(absl::string_view text) {
   if (!absl::StripAsciiWhitespace(current).empty())
     statements.push_back(ParseStatement(absl::StripAsciiWhitespace(current)));
   return statements;
+}
+
+bool Has(const PtxStatement& statement, absl::string_view modifier) {
+  return std::find(statement.opcode.begin() + 1, statement.opcode.end(), modifier) !=
+         statement.opcode.end();
 }
 
 }  // namespace stride::cpucuda

@@ -24,6 +24,9 @@ struct PtxStatement {
   std::string text;  // for people
 };
 
+// Whether one of the opcode's parts after the first is `modifier`.
+bool Has(const PtxStatement& statement, absl::string_view modifier);
+
 // `text` is in LLVM's form: operands are $0, $1, and braces are written $( and $).
 std::vector<PtxStatement> ParsePtx(absl::string_view text);
 

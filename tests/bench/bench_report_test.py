@@ -11,6 +11,7 @@ from io import StringIO
 from unittest import mock
 
 from bench.peers import libraries, workloads
+from bench.peers.sizes import Sizes
 from bench.report import __main__ as report
 from bench.report import reference, show
 from bench.report.devices import labels, models
@@ -407,7 +408,7 @@ class ReferenceTest(unittest.TestCase):
 
 class WorkloadTest(unittest.TestCase):
     def test_every_workload_runs_with_numpy(self):
-        library, sizes = libraries.NumPy(), workloads.Sizes(1e-4, gpu=False)
+        library, sizes = libraries.NumPy(), Sizes(1e-4, gpu=False)
         keys = [one.key for one in workloads.ROWS]
         self.assertEqual(len(keys), len(set(keys)))
         for one in workloads.ROWS:

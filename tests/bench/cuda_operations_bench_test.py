@@ -21,7 +21,7 @@ _PRODUCTS = [
 ]
 # Compared with the driver's copy, which is their limit.
 _BOUND_BY_MEMORY = ["add", "multiply_add", "choose", "trigonometric", "matvec"]
-# Compared with the toolkit's libraries, by key of bench/peers/workloads.py.
+# Compared with the toolkit's libraries, by key of bench/peers/rows.
 _ROUTINES = [
     "complex_product", "pair_differences", "exp_float64", "row_broadcast",
     "sum", "max_int32", "argmax", "argmax_axis1", "sum_axis1", "sum_axis0", "sum_of_squares",

@@ -10,7 +10,7 @@ import numpy as np
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _encoding, _execution, _numbers, _session, abi
+from stride import _encoding, _execution, _numbers, _session_sending, abi
 from stride._stream import Answer, Note
 from stride.v1 import compute_service_pb2, operation_pb2 as pb
 
@@ -421,7 +421,7 @@ class KernelTest(client_case.ClientCase):
     def test_timer_does_not_split_a_burst(self):
         """During a burst the timer leaves launches to share a message; then it sends the last ones."""
         y, launch = self.launched()
-        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0.05), Sent(self.session) as sent:
+        with unittest.mock.patch.object(_session_sending, "_HOLD_SECONDS", 0.05), Sent(self.session) as sent:
             launch()
             end = time.monotonic() + 0.4
             launches = 1
@@ -429,7 +429,7 @@ class KernelTest(client_case.ClientCase):
                 launch()
                 launches += 1
                 time.sleep(0.01)  # in which the timer's thread runs
-            sent_by_timer = sum(count < _session._MAX_HELD for count in sent.sizes)
+            sent_by_timer = sum(count < _session_sending._MAX_HELD for count in sent.sizes)
             self.assertLessEqual(sent_by_timer, 1)
             deadline = time.monotonic() + 10
             while self.session._held is not None:
@@ -445,7 +445,7 @@ class KernelTest(client_case.ClientCase):
         for kernel in kernels:
             kernel(1, 1, (x, np.int32(0)))
         self.same(x[:1], np.array([3], np.int32))
-        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 10), Sent(self.session) as sent:
+        with unittest.mock.patch.object(_session_sending, "_HOLD_SECONDS", 10), Sent(self.session) as sent:
             for i in range(20):
                 kernels[i % 2](1, 1, (x, np.int32(i)))
             self.session.synchronize()
@@ -471,7 +471,7 @@ class KernelTest(client_case.ClientCase):
         x = st.zeros(3, st.int32)
         for kernel in kernels:
             kernel(1, 1, (x,))
-        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 10), Sent(self.session) as sent:
+        with unittest.mock.patch.object(_session_sending, "_HOLD_SECONDS", 10), Sent(self.session) as sent:
             for i in range(12):
                 kernels[i % 3](1, 1, (x,))
             self.session.synchronize()

@@ -17,7 +17,7 @@ import numpy as np
 import client_case
 import stride as st
 from client_case import Sent
-from stride import _array, _encoding, _flush, _graph, _session
+from stride import _array, _encoding, _flush, _graph, _session_sending
 from stride.v1 import compute_service_pb2
 
 
@@ -246,7 +246,7 @@ class LazyTest(client_case.ClientCase):
 
     def test_many_serialised_commands_keep_the_limits_of_a_message(self):
         x, big = st.zeros(8), [np.full(2000, float(i)) for i in range(100)]
-        with unittest.mock.patch.object(_session, "_MAX_PART_NODES", 10_000), Sent(self.session) as sent:
+        with unittest.mock.patch.object(_session_sending, "_MAX_PART_NODES", 10_000), Sent(self.session) as sent:
             results = [x + i for i in range(1500)]
             sums = [st.asarray(one) + 1 for one in big]
             self.session.synchronize()
@@ -317,8 +317,8 @@ class LazyTest(client_case.ClientCase):
         x, index = st.zeros(2000), (st.asarray(np.arange(1000)) + 0).block_until_ready()
         values = [(st.asarray(np.arange(1000.0)) + i).block_until_ready() for i in range(20)]
         x.block_until_ready()
-        with unittest.mock.patch.object(_session, "_HOLD_SECONDS", 10), \
-                unittest.mock.patch.object(_session, "_HOLD_LONG_SECONDS", 10), Sent(self.session) as sent:
+        with unittest.mock.patch.object(_session_sending, "_HOLD_SECONDS", 10), \
+                unittest.mock.patch.object(_session_sending, "_HOLD_LONG_SECONDS", 10), Sent(self.session) as sent:
             before = x + 1
             for one in values:
                 x[index] = one
@@ -551,7 +551,7 @@ class LazyTest(client_case.ClientCase):
             self.session._settle()
             return weak(node)
 
-        with unittest.mock.patch.object(_session.weakref, "ref", settle_first):
+        with unittest.mock.patch.object(_session_sending.weakref, "ref", settle_first):
             y = x + 1
         self.session._settle()
         self.assertGreater(y._node.handle, 0)
@@ -671,7 +671,7 @@ class LazyTest(client_case.ClientCase):
         """Operations that move `num_bytes` are long; each travels alone, also right after another one."""
         with (
             unittest.mock.patch.object(_graph, "LONG_BYTES", num_bytes),
-            unittest.mock.patch.object(_session, "_HOLD_SECONDS", 0),
+            unittest.mock.patch.object(_session_sending, "_HOLD_SECONDS", 0),
         ):
             yield
 

@@ -147,7 +147,7 @@ def _stub_names(path: pathlib.Path) -> set:
 
 
 class StubsTest(unittest.TestCase):
-    """The stubs that the build makes (client/python/type_stubs.py)."""
+    """The stubs that the build makes (client/python/type_stubs)."""
 
     @classmethod
     def setUpClass(cls):

@@ -5,50 +5,33 @@ import contextvars
 import itertools
 import os
 import threading
-import time
 import weakref
 from collections import deque
-from concurrent.futures import Future
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import grpc
 import numpy as np
 
-from stride import _address, _daemon, _dtypes, _encoding, _errors, _local, _origin, _printed, _reach, _shared, _transfer
+from stride import _address, _daemon, _dtypes, _encoding, _errors, _origin, _printed, _reach, _shared, _transfer
 from stride._copies import Copies
 from stride._channels import Channels, make_credentials
 from stride._flush import Flush
-from stride._graph import MAX_WEIGHT, Node, spec_of
+from stride._graph import Node, spec_of
 from stride._helpers import Helpers
 from stride._metrics import Device, DeviceSample
 from stride._local_connection import LocalConnections
-from stride._stream import Answer, CommandStream, Note
+from stride._session_reading import Reading
+from stride._session_sending import Sending
+from stride._stream import Answer, CommandStream
 from stride.v1 import array_pb2, array_service_pb2, array_service_pb2_grpc, compute_service_pb2_grpc, \
     device_service_pb2, device_service_pb2_grpc, session_service_pb2, session_service_pb2_grpc, tenant_service_pb2, \
     tenant_service_pb2_grpc
 
 # Bytes up to this size travel inside commands, larger ones on separate connections.
 INLINE_BYTES = 64 << 10
-FETCH_INLINE_BYTES = 1 << 20
-# Downloads up to this size stay on the host, so that reading elements one by one costs one round trip.
-_CACHE_BYTES = 64 << 10
 _CONNECT_SECONDS = 5.0
 _CALL_SECONDS = 60.0  # for calls that wait for no device
 _TTL_SECONDS = 600
-# Launches at shorter intervals than this share a message, up to this many: a message costs more than a
-# launch.
-_HOLD_SECONDS = 1e-4
-# Longest time to hold long operations after a message: the device may be idle by then.
-_HOLD_LONG_SECONDS = 2e-4
-_MAX_HELD = 32
-# A batch of values of at least this many bytes each is sent in parts of 1, 2, 4, 8, ... values: the device
-# works while the rest is encoded, and messages are few. An H100 moves such a value with its inputs in about 3
-# us.
-_PART_BYTES = 4 << 20
-# Largest number of values in a part, of any size: the daemon plans a part while the next one is encoded.
-_MAX_PART_NODES = 128
-# Number of recorded nodes at which dead references are removed.
-_SWEEP_AFTER = 2_000
 
 # Open sessions of the process that were entered, or connected first. The last one is used by a thread that
 # entered none.
@@ -161,7 +144,7 @@ def current_session() -> "Session":
     return _default[-1]
 
 
-class Session:
+class Session(Sending, Reading):
     """A connection to a daemon, which owns arrays. `connect` makes it; `close` or a `with` block ends it.
 
     Several threads may use a session, though each array belongs to one thread at a time.
@@ -184,10 +167,6 @@ class Session:
     _flush_type = Flush
     _inherited = False  # by a forked process
     _has_sharded = False  # an array of the session is spread over devices
-    _held: Optional[Flush] = None  # commands to send with the next ones
-    _sent_launch = 0.0  # time of the last launch, sent or held
-    _sent_message = 0.0  # time of the last message with commands
-    _sender: Optional[threading.Thread] = None  # sends held commands when none follow
 
     def __init__(self, address: str, channels: Channels, daemon, device: Optional[str], timeout: Optional[float],
                  local: bool):
@@ -317,157 +296,15 @@ class Session:
         if self._daemon is not None:
             self._daemon.stop()
 
-    # --- recording and reading ---
-
-    def _record(self, node: Node) -> None:
-        recorded = self._recorded
-        recorded.append(weakref.ref(node))
-        if node.weight > MAX_WEIGHT:
-            if not node.shape and not self._is_trace:
-                _local.mark(node)
-            self._flush([one for one in node.inputs if type(one) is Node and one.deferred])
-            node.weight = 1
-        if len(recorded) > _SWEEP_AFTER:
-            self._sweep()
-
-    def _sweep(self) -> None:
-        """Removes references to recorded nodes that are dead or sent, and sends the rest if there are many."""
-        with self._lock:
-            recorded = self._recorded
-            known = recorded[:]
-            left = [one for one in known if (node := one()) is not None and node.op is not None]
-            recorded[:len(known)] = left  # other threads append at the end
-            self._num_taken += 1
-            if len(left) > _SWEEP_AFTER // 2:
-                self._settle()
-
-    def _send_early(self, node: Node) -> None:
-        """Sends the commands of a node before any read needs it. Raises nothing: a node that cannot be sent
-        stays deferred, and its read raises the error."""
-        if self._is_trace:
-            return
-        try:
-            self._flush((node,), Flush.note_long, may_hold=True)
-        except Exception:
-            pass  # also what builders raise
-
-    def _flush(self, nodes, then=None, may_hold: bool = False) -> None:
-        """Sends the commands of these nodes; `then(flush)` may add commands. `may_hold`: holds them for a
-        message with commands that follow soon."""
-        with self._lock:
-            self._check_open()
-            flush, self._held = self._held or self._flush_type(self), None
-            flush_ok = False
-            try:
-                if len(nodes) > 1 and not self._is_trace:
-                    self._materialise_in_parts(flush, nodes)
-                else:
-                    for node in nodes:
-                        flush.materialise(node)
-                if then is not None:
-                    then(flush)
-                flush_ok = True
-            finally:
-                # Nodes have handles by now, so the commands must be sent even after an error.
-                if may_hold and flush_ok and self._holds(flush):
-                    self._held = flush
-                elif flush_ok or flush:
-                    self._finish(flush)
-                    if may_hold:
-                        self._sent_launch = time.monotonic()  # as in _launch
-
-    def _materialise_in_parts(self, flush: Flush, nodes) -> None:
-        """Makes the commands of these nodes. If they keep a device busy or are many, sends the first ones
-        while the others are made. Commands of the last nodes stay in `flush`. Caller holds the session's
-        lock."""
-        last = nodes[-1]
-        num_nodes, part = 0, 1
-        for node in nodes:
-            num_nodes += 1
-            if num_nodes < part:
-                flush.materialise(node)
-                continue
-            is_long = node.op is not None and _is_long(node)
-            flush.materialise(node)
-            part = min(2 * num_nodes, _MAX_PART_NODES)
-            if (is_long or num_nodes >= _MAX_PART_NODES) and node is not last:
-                self._finish(flush)
-                num_nodes = 0
-
-    def _finish(self, flush: Flush) -> None:
-        flush.finish()
-        if flush:
-            self._stream.send(*flush.take())
-            self._sent_message = time.monotonic()
-
-    def _launch(self, add) -> None:
-        """Sends all held recorded values, since a kernel may write arrays that they read, then the launch or
-        write in place that `add(flush)` adds, which may share a message with later ones."""
-        with self._lock:
-            if self._recorded:
-                self._settle(add, may_hold=True)
-                return
-            if self._closed.is_set():
-                self._check_open()
-            flush = self._held
-            if flush is None:
-                flush = self._flush_type(self)
-            is_held = False
-            try:
-                add(flush)
-                is_held = self._holds(flush)
-            finally:
-                self._held = flush if is_held else None
-                if not is_held:  # also after an error, as in _flush
-                    self._finish(flush)
-                    # The duration of a send is not a pause: otherwise the launch after a slow send would be
-                    # sent alone too.
-                    self._sent_launch = time.monotonic()
-
-    def _holds(self, flush: Flush) -> bool:
-        """Whether to hold launches for later ones. Caller holds the session's lock."""
-        now = time.monotonic()
-        last, self._sent_launch = self._sent_launch, now
-        if self._is_trace or flush.is_urgent or flush.num_launches >= _MAX_HELD or now - last > _HOLD_SECONDS:
-            return False
-        if flush.has_long and now - self._sent_message > _HOLD_LONG_SECONDS:
-            return False
-        if not self._send_soon.is_set():
-            if self._sender is None:
-                self._sender = threading.Thread(
-                    target=_send_held, args=(weakref.ref(self), self._send_soon), daemon=True, name="stride-sender"
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            if self._inherited:
+                raise _errors.FailedPrecondition(
+                    "The session belongs to the parent of this forked process; connect again"
                 )
-                self._sender.start()
-            self._send_soon.set()
-        return True
+            raise _errors.Cancelled("The session is closed; make another with stride.connect()")
 
-    def _send_held(self) -> None:
-        """Sends held commands, if any."""
-        if self._held is not None:
-            try:
-                self._flush(())
-            except _errors.StrideError:
-                pass  # the connection has ended: the next use reports it
-
-    def _settle(self, then=None, may_hold: bool = False) -> None:
-        """Sends all recorded values that are still referenced, since a write to their inputs must come after
-        them; `then` as in flush."""
-        with self._lock:
-            recorded = self._recorded[:]
-            del self._recorded[:len(recorded)]  # other threads append at the end
-            self._num_taken += 1
-            nodes = [node for one in recorded if (node := one()) is not None and node.deferred and node.held]
-            if nodes or then is not None:
-                self._flush(nodes, then, may_hold)
-
-    def _foreign(self, node: Node) -> int:
-        """Raises for a node of another session, which has no handle here."""
-        if node.session._is_trace:
-            raise _errors.TracingError(
-                "an array of a function that is traced (by jit or vmap) cannot be used outside it",
-                origin=_origin.describe(node.origin),
-            )
-        raise ValueError("arrays of different sessions cannot meet; download one and upload it again")
+    # --- waiting ---
 
     def synchronize(self) -> None:
         """Sends everything recorded and waits until it has been computed. Arrays report their own errors. This call
@@ -496,201 +333,6 @@ class Session:
             error = _errors.from_status(result.status)
             if error.reason == "KERNEL_FAULT":
                 raise error
-
-    def _fetch_future(self, node: Node) -> Future:
-        """Sends the commands of `node` and a fetch of its bytes; resolves to a CommandResult."""
-        return self._stream.future_of(self._fetch(node))
-
-    def _fetch(self, node: Node) -> Answer:
-        answer = Answer()
-        self._flush((node,), lambda flush: flush.fetch(node.handle, answer))
-        return answer
-
-    def _read(self, node: Node, progress=None, is_used: bool = True) -> np.ndarray:
-        """The elements, read-only when they stay cached. Raises the error of their computation. `is_used`:
-        the program uses the elements and does not only wait for them."""
-        from stride import _elements
-
-        host = node.cached()
-        if host is not None:
-            return host
-        if node.nbytes > FETCH_INLINE_BYTES:
-            return self._read_bulk(node, progress)
-        if is_used and node.op is not None:
-            if not node.shape:
-                _elements.note_read(node)
-            elif node.nbytes <= _local.MAX_BYTES:
-                _elements.note_small(node)
-        answer = Answer()
-        self._flush((), lambda flush: flush.read(node, answer))
-        return self._accept(node, self._wait(answer), answer.origin)
-
-    def _read_several(self, nodes) -> list:
-        """As `_read` of each, in one round trip where none is large."""
-        if self._is_trace or any(node.cached() is not None or node.nbytes > FETCH_INLINE_BYTES for node in nodes):
-            return [self._read(node) for node in nodes]
-        answers = [Answer() for _ in nodes]
-
-        def add(flush):
-            for node, answer in zip(nodes, answers):
-                flush.read(node, answer)
-
-        self._flush((), add)
-        return [self._accept(node, self._wait(answer), answer.origin) for node, answer in zip(nodes, answers)]
-
-    def _read_own(self, node: Node, progress=None) -> np.ndarray:
-        """The elements, in memory that is the caller's alone."""
-        values = self._read(node, progress)
-        return values if node.nbytes > FETCH_INLINE_BYTES and values is not node.host else np.array(values)
-
-    def _accept(self, node: Node, result, origin=None) -> np.ndarray:
-        """The elements from the answer to a fetch or to the command that computed them. `origin`: Answer's."""
-        _printed.show(self)
-        failure = self._stream.take_failure(node.buffer)
-        if result.HasField("status") and result.status.code:
-            raise self._error(result.status, node, origin)
-        if failure is not None:
-            self._tell(failure)
-        returned = result.results[0]
-        values = np.ndarray(node.shape, node.dtype, returned.inline_array.data)
-        return self._keep_returned(node, returned)[0] if values.nbytes <= _CACHE_BYTES else values
-
-    def _keep_returned(self, node: Node, returned) -> Tuple[np.ndarray, bool]:
-        """Keeps the elements of an answer: a read-only copy of them, which can be handed over, and whether the value
-        is spread over devices."""
-        values = np.ndarray(node.shape, node.dtype, returned.inline_array.data).copy()
-        values.setflags(write=False)
-        is_sharded = returned.array.HasField("sharding")
-        self._keep(node, values, is_sharded)
-        return values, is_sharded
-
-    def _keep(self, node: Node, values: np.ndarray, is_sharded: bool) -> None:
-        """The elements of `node`, read-only, came back. Another thread may read or send it. `is_sharded`: the value is
-        spread over devices, as that of an array that another client spread."""
-        with self._lock:
-            if node.handle:
-                buffer = node.buffer
-                if buffer is None or buffer.copy is None:
-                    node.keep(values)
-                elif not buffer.copy.dirty:  # it lacks these elements, which a write to it may concern
-                    buffer.end_copy()
-                    buffer.version += 1
-                    node.keep(values)
-            elif is_sharded:
-                # Created again where it is used: an upload would be in one piece.
-                self._has_sharded = True
-                node.keep(values)
-            elif node.op is not None:
-                node.returned(values)
-
-    def _may_hand_over(self, node: Node) -> bool:
-        """Whether the host caches the elements after a read."""
-        return node.nbytes <= _CACHE_BYTES
-
-    def _hand_over(self, node: Node) -> np.ndarray:
-        """The host's cached elements, of which the caller becomes the only owner: writes to them change no
-        array of the service."""
-        values = self._read(node)
-        if not values.flags.owndata or node.buffer is not None and (node.buffer.num_nodes > 1 or node.buffer.parts):
-            return np.array(values)  # a view's elements on the host are part of another array's
-        self._flush((node,))  # the service must have them
-        node.host = None
-        values.setflags(write=True)
-        return values
-
-    def _read_bulk(self, node: Node, progress) -> np.ndarray:
-        try:
-            self._await_acceptance(node)
-            self._tell(self._stream.take_failure(node.buffer))
-            name = f"{self.name}/arrays/{node.handle}"
-            values = _transfer.fetch(
-                self._channels, self._shared, self._helpers, name, node.dtype, node.shape,
-                progress=progress, timeout=self.timeout,
-            )
-            _printed.show(self)
-            return values
-        except _errors.StrideError as error:
-            if not error.origin:
-                error.origin = self._origin_of(node)
-            raise
-
-    def _run_and_wait(self, nodes, make) -> None:
-        """Sends the commands of these nodes, then the operation `make(flush)`, and waits for its end."""
-        answer = Answer()
-
-        def add(flush):
-            command = flush.commands.add(operation=make(flush), wait=True)
-            command.id = flush.session._next_id()
-            flush.notes[command.id] = Note(answer, _origin.caller(), command.operation)
-
-        self._flush(nodes, add)
-        result = self._wait(answer)
-        _printed.show(self)
-        if result.HasField("status") and result.status.code:
-            raise _errors.from_status(result.status)
-
-    def _await_acceptance(self, node: Node) -> None:
-        """Sends the commands of `node` and waits until the daemon knows its name, because other calls travel
-        on other connections than commands."""
-        answer = Answer()
-
-        def add(flush):
-            flush.ask(_encoding.release(()), answer)
-
-        with self._lock:
-            self._check_open()
-            copy = node.buffer.copy if node.buffer is not None else None
-            is_old = copy is not None and copy.dirty
-            if (
-                node.session is self
-                and node.handle
-                and not is_old
-                and self._held is None
-                and self._stream.all_answered()
-            ):
-                return
-            self._flush((node,), add)
-        self._wait(answer)
-
-    def _wait(self, answer: Answer):
-        if not self._stream.wait(answer, self.timeout):
-            raise self._late()
-        if answer.error is not None:
-            # Each raise needs a separate traceback.
-            raise answer.error.with_traceback(None)
-        return answer.result
-
-    def _late(self) -> _errors.DeadlineExceeded:
-        return _errors.DeadlineExceeded(f"The result was not there within {self.timeout:g} s")
-
-    def _error(self, status, node: Node, origin=None) -> _errors.StrideError:
-        error = _errors.from_status(status)
-        self._reported.add(status.message)
-        error.origin = _origin.describe(origin) if origin is not None else self._origin_of(node)
-        return error
-
-    def _tell(self, failure) -> None:
-        if failure is not None:
-            self._reported.add(failure.status.message)
-            error = _errors.from_status(failure.status)
-            # As in the errors that arrays carry, fields are the operation's.
-            prefix = "operation."
-            error.fields = [
-                (path[len(prefix) :] if path.startswith(prefix) else path, text) for path, text in error.fields
-            ]
-            error.origin = _origin.describe(failure.origin)
-            raise error
-
-    def _origin_of(self, node: Node) -> str:
-        return _origin.describe(self._stream.origin_of(node.handle) or node.origin)
-
-    def _check_open(self) -> None:
-        if self._closed.is_set():
-            if self._inherited:
-                raise _errors.FailedPrecondition(
-                    "The session belongs to the parent of this forked process; connect again"
-                )
-            raise _errors.Cancelled("The session is closed; make another with stride.connect()")
 
     # --- bytes in ---
 
@@ -858,37 +500,10 @@ class Session:
         return _errors.call(method, request, timeout=timeout or self.timeout or _CALL_SECONDS)
 
 
-def _is_long(node: Node) -> bool:
-    """Whether a value is worth a message: the value, or the first input if the operation is not elementwise,
-    has many bytes."""
-    if node.nbytes >= _PART_BYTES:
-        return True
-    return type(node.op) is not str and bool(node.inputs) and type(node.inputs[0]) is Node and \
-        node.inputs[0].nbytes >= _PART_BYTES
-
-
 def _device_name(device: Optional[str]) -> str:
     if not device or device == "auto":
         return ""
     return device if device.startswith("devices/") else "devices/" + device
-
-
-def _send_held(session, send_soon: threading.Event) -> None:
-    """The sending thread: holds the session only weakly."""
-    while True:
-        is_asked = send_soon.wait(_TTL_SECONDS / 3)
-        if is_asked:
-            time.sleep(_HOLD_SECONDS)
-        alive = session()
-        if alive is None or alive.closed:
-            return
-        # Launches in quick succession are sent when they are many: sending some of them here would cost more
-        # messages.
-        if is_asked and time.monotonic() - alive._sent_launch >= _HOLD_SECONDS:
-            with alive._lock:
-                send_soon.clear()
-                alive._send_held()
-        del alive
 
 
 def _renew(session, closed, stub, name) -> None:

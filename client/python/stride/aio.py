@@ -12,7 +12,7 @@ from typing import AsyncIterator, List, Optional
 
 import numpy as np
 
-from stride import _jobs, _session
+from stride import _jobs, _session, _session_reading
 from stride._array import Array
 from stride._metrics import DeviceSample
 
@@ -87,7 +87,7 @@ async def fetch(array: Array) -> np.ndarray:
     if host is not None:
         return np.array(host)
     session = node.session
-    if node.nbytes > _session.FETCH_INLINE_BYTES:
+    if node.nbytes > _session_reading.FETCH_INLINE_BYTES:
         return await asyncio.get_running_loop().run_in_executor(None, session._read, node)
     future = asyncio.wrap_future(session._fetch_future(node))
     try:

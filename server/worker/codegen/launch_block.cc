@@ -192,4 +192,40 @@ int64_t MatmulRows(const wire::MatmulLaunch& launch) {
   return static_cast<int64_t>(Product(launch.batch_extents())) * launch.m();
 }
 
+LaunchShape PassShape(const wire::RoutineLaunch& launch, const RoutinePass& pass,
+                      const RoutineTarget& target) {
+  const bool block = RoutinePhases(launch.routine(), target)[pass.phase] == PhaseKind::kBlock;
+  const int64_t blocks = block ? pass.items : TilesOf(pass.items, kRoutineThreads);
+  const int64_t limit = int64_t{std::max(target.num_multiprocessors, 1)} * 32;
+  LaunchShape shape;
+  shape.block[0] = kRoutineThreads;
+  shape.grid[0] = static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, limit));
+  return shape;
+}
+
+LaunchBlock PackRoutine(const wire::RoutineLaunch& launch, absl::Span<const uint64_t> addresses,
+                        uint64_t scratch_address, uint64_t fault_address) {
+  LaunchBlock block(8);
+  block[1] = Product(launch.extents());
+  block[6] = scratch_address;
+  block[7] = fault_address;
+  Append(block, launch.extents());
+  for (int i = 0; i < launch.operands_size(); ++i) {
+    const wire::RoutineOperand& operand = launch.operands(i);
+    AppendOperand(block, addresses[i], operand.operand());
+    Append(block, operand.own_extents());
+    if (operand.own_extents().empty()) block.push_back(1);
+    Append(block, operand.own_strides());
+    if (operand.own_strides().empty()) block.push_back(0);
+  }
+  Align(block);
+  AppendScalars(block, launch.scalars());
+  return block;
+}
+
+void SetPass(const RoutinePass& pass, LaunchBlock* block) {
+  (*block)[0] = static_cast<uint64_t>(pass.items);
+  for (int i = 0; i < 4; ++i) (*block)[2 + i] = static_cast<uint64_t>(pass.arguments[i]);
+}
+
 }  // namespace stride::codegen

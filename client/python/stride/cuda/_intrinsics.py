@@ -2,10 +2,19 @@
 
 import importlib
 
+_LIBDEVICE = "libdevice."
 
-def _text():
-    """The docstrings, loaded at the first request."""
-    return importlib.import_module("stride.cuda._intrinsics_text")
+
+def _module(name: str):
+    """A module of docstrings, loaded at the first request."""
+    return importlib.import_module(f"stride.cuda.{name}")
+
+
+def _parts(name: str):
+    """The parts of a name's docstring."""
+    if name.startswith(_LIBDEVICE):
+        return _module("_libdevice_text").parts(name[len(_LIBDEVICE):])
+    return _module("_intrinsics_text").parts(name)
 
 
 class Intrinsic:
@@ -17,11 +26,11 @@ class Intrinsic:
 
     @property
     def __doc__(self):
-        return _text().described(self.name)
+        return _module("_docstring_form").docstring(*_parts(self.name))
 
     @property
     def __signature__(self):
-        return _text().signature(self.name)
+        return _module("_docstring_form").signature(_parts(self.name)[1])
 
     def __repr__(self) -> str:
         return f"<stride.cuda.{self.name}>"
@@ -40,7 +49,7 @@ class Group:
 
     @property
     def __doc__(self):
-        return _text().GROUPS[self._name]
+        return _module("_intrinsics_text").GROUPS[self._name]
 
     def __repr__(self) -> str:
         return f"<stride.cuda.{self._name}>"

@@ -68,7 +68,7 @@ ST_FN Seek followed(Seek seek, int digit, const Count* counts, const st_u64* sum
 #if ST_VECTORS
 // A row's wanted keys, by partitioning all of them. pass[3]: offset of the rows' work memory in the
 // scratch memory; short rows need none.
-constexpr st_i64 kStackKeys = 8192;  // as kKeyedOnStack in routine_shape.cc
+constexpr st_i64 kStackKeys = 8192;  // as kKeyedOnStack in order_shape.cc
 ST_CALL ST_512 void seek_keys(const Launch& launch, st_i64 item, RadixKey* a, RadixKey* b) {
   const st_i64 n = launch.operand0.own_extents[0];
   const int num = num_ranks(launch);

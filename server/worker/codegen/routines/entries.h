@@ -5,7 +5,7 @@
 //   st_i64 entry_group(launch, i)       of element i; num_groups or more: in none
 
 typedef Index RadixItem;
-// As kEntriesTile in routine_shape.cc.
+// As kEntriesTile in group_shape.cc.
 constexpr int kRadixItems = 16;
 constexpr bool kRadixKeeps = true, kRadixPlaces = true, kRadixPut = true;
 ST_FN int radix_digit(const Launch&, Index item, int digit) {

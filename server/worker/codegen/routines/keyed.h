@@ -5,7 +5,7 @@
 // differently from the row. pass[1] of key_merges: the half of the scratch memory to read, and 2
 // when the result is the output. A short row of one tile needs no scratch memory and is sorted into
 // the output.
-constexpr st_i64 kStackItems = 8192;  // kKeyedOnStack in routine_shape.cc
+constexpr st_i64 kStackItems = 8192;  // kKeyedOnStack in order_shape.cc
 
 ST_FN T0 row_value(const Launch& launch, const Row& row, st_i64 i) {
   return st_load<T0>(row.in + i * launch.operand0.own_strides[0]);
@@ -261,7 +261,7 @@ ST_CALL void sort_row_on_stack(const Launch& launch, const Row& row) {
 // Rows that are adjacent in memory, such as columns of a matrix: read and written together, a cache
 // line for all of them.
 constexpr int kColumns = 16;
-// kColumnBytes in routine_shape.cc
+// kColumnBytes in order_shape.cc
 constexpr st_i64 kColumnItems = (288 << 10) / (st_i64)sizeof(SortItem);
 ST_FN void key_columns(const Launch& launch, st_i64 item) {
   alignas(64) SortItem items[kColumnItems], room[kColumnItems / kColumns];
@@ -361,7 +361,7 @@ ST_CALL void merge_items(const SortItem* a, st_i64 a_count, const SortItem* b, s
   while (b < b_end) *to++ = *b++;
 }
 
-constexpr st_i64 kMergedItems = 4096;  // kKeyedGroup in routine_shape.cc
+constexpr st_i64 kMergedItems = 4096;  // kKeyedGroup in order_shape.cc
 
 ST_FN void key_merges(const Launch& launch, st_i64 item) {
   alignas(64) SortItem merged[kMergedItems];

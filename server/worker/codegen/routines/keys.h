@@ -4,7 +4,7 @@
 // result stays at the beginning of the scratch memory.
 typedef T0 RadixItem;
 constexpr bool kRadixKeeps = false, kRadixPlaces = kIndices, kRadixPut = !kIndices || kTop;
-// As KeysTile() in routine_shape.cc.
+// As KeysTile() in order_shape.cc.
 constexpr int kRadixItems = sizeof(T0) > 4 ? 12 : kRadixPlaces ? 16 : 24;
 ST_FN int radix_digit(const Launch&, T0 item, int digit) {
   return (int)(radix_key(item, kDescending) >> (8 * digit)) & 255;

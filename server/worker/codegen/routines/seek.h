@@ -12,7 +12,7 @@ ST_FN int num_ranks(const Launch& launch);
 ST_FN st_i64 rank_of(const Launch& launch, st_i64 number, int j);
 ST_FN void found(const Launch& launch, st_i64 number, int j, T0 value);
 
-// kMostRanks and SeekDigits() in routine_shape.cc. The first digit of all ranks is counted
+// kMostRanks and kSeekBits in order_shape.cc. The first digit of all ranks is counted
 // together, so that it can be longer.
 constexpr int kMostRanks = kTop ? 1 : 8;
 constexpr int kDigitBits = ST_CUDA ? 10 : 11, kFirstBits = ST_CUDA ? 12 : kDigitBits;

@@ -5,7 +5,7 @@
 // such a group begins. pass[0]: offset of the parts in the scratch memory; pass[1]: number of
 // tiles.
 
-// kSegmentTile in routine_shape.cc.
+// As the tiles of GroupBySorting() in group_shape.cc.
 constexpr int kSegmentItems = sizeof(Acc) > 4 ? 4 : 8, kSegmentTile = kSegmentItems * ST_THREADS;
 
 // The part of the last group of a stretch of sorted elements, and whether this group begins in the
