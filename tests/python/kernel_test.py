@@ -322,6 +322,53 @@ class KernelTest(client_case.ClientCase):
         with self.assertRaises(ValueError):
             st.vectorize(["float32[:]"])(lambda x: x)
 
+    def test_vectorize_with_signatures_has_the_methods_of_a_ufunc(self):
+        @st.vectorize(["float64(float64, float64)", "float32(float32, float32)"])
+        def mixed(a, b):
+            return a * b + 1 if a > b else a + b
+
+        for dtype, rtol in ((np.float64, 1e-12), (np.float32, 1e-4)):
+            ours = np.frompyfunc(lambda a, b: dtype(a * b + 1 if a > b else a + b), 2, 1)
+            host = np.random.default_rng(0).random((57, 301)).astype(dtype)
+            array = st.asarray(host)
+            for axis in (0, 1):
+                wanted = ours.reduce(host, axis=axis).astype(dtype)
+                np.testing.assert_allclose(np.asarray(mixed.reduce(array, axis=axis)), wanted, rtol)
+                wanted = ours.accumulate(host, axis=axis).astype(dtype)
+                np.testing.assert_allclose(np.asarray(mixed.accumulate(array, axis=axis)), wanted, rtol)
+            wanted = ours.outer(host[0], host[1]).astype(dtype)
+            np.testing.assert_allclose(np.asarray(mixed.outer(array[0], array[1])), wanted, rtol)
+            places = [0, 7, 7, 200]
+            wanted = ours.reduceat(host.astype(object), places, axis=1).astype(dtype)
+            np.testing.assert_allclose(np.asarray(mixed.reduceat(array, places, axis=1)), wanted, rtol)
+            changed = host[0].astype(object)
+            ours.at(changed, places, dtype(3))
+            mixed.at(array[0], places, dtype(3))
+            np.testing.assert_allclose(np.asarray(array[0]), changed.astype(dtype), rtol)
+
+    def test_vectorize_reduces_in_order_without_an_identity(self):
+        @st.vectorize(["float64(float64, float64)"])
+        def minus(a, b):
+            return a - b
+
+        host = np.random.default_rng(1).random(10_001)
+        self.assertAlmostEqual(float(minus.reduce(st.asarray(host))), np.subtract.reduce(host), 9)
+        with self.assertRaises(ValueError):
+            float(minus.reduce(st.zeros(0)))
+
+        @st.vectorize(["int64(int64, int64)"], identity=0)
+        def plus(a, b):
+            return a + b
+
+        self.assertEqual(int(plus.reduce(st.arange(1_000_000))), 999_999 * 500_000)
+        self.assertEqual(int(plus.reduce(st.zeros(0, st.int64))), 0)
+
+    def test_reductions_of_vectorized_functions_take_two_inputs(self):
+        double = st.vectorize(["float64(float64)"])(lambda x: x * 2)
+        for method in (double.reduce, double.accumulate):
+            with self.assertRaisesRegex(ValueError, "two inputs"):
+                method(st.ones(3))
+
     def test_extents_of_zero(self):
         x = st.zeros(1, dtype=st.float32)
         add = st.RawKernel('extern "C" __global__ void f(float* x) { x[0] += 1; }', "f")

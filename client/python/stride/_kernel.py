@@ -8,7 +8,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Uni
 
 import numpy as np
 
-from stride import _dtypes, _elementwise, _encoding, _errors, _launch, _origin, _printed, _signatures
+from stride import _dtypes, _elementwise, _encoding, _errors, _launch, _origin, _printed
 from stride._array import Array, node_of, operands_of, wrap
 from stride._graph import Node, check_isolated, elementwise, isolation
 from stride._numbers import Number
@@ -355,41 +355,6 @@ def _is_expression(statements) -> bool:
     return True
 
 
-def _parse_signature(given) -> Tuple[Optional[np.dtype], tuple]:
-    """Numba's `float32(float32, int64)`, as text or made of types: the type of the result, None where it is not given,
-    and the types of the arguments."""
-    signature = _signatures.parse(given)
-    if not all(isinstance(one, _signatures.ElementType) for one in signature.args):
-        raise ValueError(f"a signature is written like float32(float32, int64), not {given!r}")
-    result = signature.return_type
-    return None if result is None else _dtypes.dtype_of(result), tuple(_dtypes.dtype_of(one) for one in signature.args)
-
-
-def _with_signatures(function: Callable, signatures) -> Callable:
-    """Casts the arguments to the first signature that accepts them, and the result to its result type."""
-    call, parsed = compiled(function), [_parse_signature(one) for one in signatures]
-
-    @functools.wraps(function)
-    def typed(*arguments) -> Array:
-        operands = operands_of(arguments)
-        kinds = [one.dtype if type(one) is Node else one.type for one in operands]
-        for result, wanted in parsed:
-            if len(wanted) == len(kinds) and all(
-                np.can_cast(kind, want, "safe") if isinstance(kind, np.dtype) else np.result_type(want, kind(0)) == want
-                for kind, want in zip(kinds, wanted)
-            ):
-                cast = [
-                    wrap(one).astype(want, copy=False) if type(one) is Node else want.type(one.value)
-                    for one, want in zip(operands, wanted)
-                ]
-                made = call(*cast)
-                return made if result is None else made.astype(result, copy=False)
-        names = ", ".join(getattr(kind, "name", None) or kind.__name__ for kind in kinds)
-        raise _errors.DataTypeMismatch(f"{function.__name__} takes no such types: {names}", reason="DATA_TYPE_MISMATCH")
-
-    return typed
-
-
 def vectorize(
     function: Union[str, Callable, Sequence[str], None] = None,
     otypes=None,
@@ -399,6 +364,7 @@ def vectorize(
     signature: Optional[str] = None,
     *,
     target: Optional[str] = None,
+    identity=None,
 ) -> Callable:
     """An elementwise function, from an expression or from a Python function.
 
@@ -412,13 +378,16 @@ def vectorize(
     loops, calls of other functions) becomes a separate kernel, in stride.kernel's subset of Python. A
     function that cannot be translated runs on the host, element by element, as NumPy's does; a
     DownloadWarning then names the reason and the line that calls it. With a list of Numba's signatures
-    (`["float32(float32, float32)"]`) it takes these types only; `target` is Numba's too. With either of them,
+    (`["float32(float32, float32)"]`) it takes these types only, and has the methods of NumPy's ufuncs (`reduce`,
+    `accumulate`, `reduceat`, `outer`, `at`); `target` and `identity` are Numba's too. With either of them,
     and while a function is traced, what cannot be translated raises ExpressionError when it is called.
 
     Parameters
         function: an expression, a function of numbers, or a list of Numba's signatures; None for a decorator.
         otypes, doc, excluded, cache, signature: as of `numpy.vectorize`.
         target: accepted: the daemon chooses the device.
+        identity: with signatures, the value of an empty reduction, or "reorderable"; None: a reduction takes the
+            elements in order.
     Returns
         A function of arrays, or a decorator.
     Raises
@@ -436,9 +405,11 @@ def vectorize(
         return lambda function: vectorize(function, target=target)
     if isinstance(function, (list, tuple)):
         signatures = function
-        return lambda function: (
-            _with_signatures(function, signatures) if signatures else vectorize(function, target=target)
-        )
+        if not signatures:
+            return lambda function: vectorize(function, target=target)
+        from stride import _vectorized
+
+        return lambda function: _vectorized.Vectorized(function, signatures, compiled(function), identity)
     return compiled(function) if isinstance(function, str) or target is not None else _host_vectorize.function(function)
 
 

@@ -105,6 +105,17 @@ def list_devices() -> Devices:
     return gpus
 
 
+def get_num_devices() -> int:
+    """The number of devices.
+
+    Example
+        >>> from stride import cuda
+        >>> cuda.get_num_devices() == len(cuda.gpus)
+        True
+    """
+    return len(gpus)
+
+
 def is_available() -> bool:
     """Whether a daemon with a serving device can be reached. A CPU device runs kernels too.
 
