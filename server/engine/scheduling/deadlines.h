@@ -27,9 +27,7 @@ class Deadlines {
  private:
   // Equal deadlines pass in the order of acceptance.
   using Key = std::pair<SteadyTime, uint64_t>;
-  static Key KeyOf(const Task& task) {
-    return {task.options.deadline, task.order.accepted};
-  }
+  static Key KeyOf(const Task& task) { return {task.options.deadline, task.order.accepted}; }
   struct alignas(64) Partition {
     absl::btree_map<Key, Task*, std::less<Key>, PoolAllocator<std::pair<const Key, Task*>>> tasks;
     SteadyTime next_look = SteadyTime::InfiniteFuture();  // when the timer looks at them
