@@ -63,14 +63,14 @@ absl::Status LossOf(const DeviceQueue& queue, const Task& task, const broker::Wo
 }
 
 // The tasks that a worker had when it died, by what becomes of them.
-struct Fates {
+struct SortedTasks {
   std::vector<std::shared_ptr<Task>> again;
   std::vector<std::pair<std::shared_ptr<Task>, absl::Status>> ended;
 };
 
 // `running`: the task that was running, null if none was.
-Fates FatesOf(const DeviceQueue& queue, const DeviceQueue::InFlightQueue& in_flight,
-              const broker::WorkerDeath& death, const std::shared_ptr<Task>& running) {
+SortedTasks SortTasks(const DeviceQueue& queue, const DeviceQueue::InFlightQueue& in_flight,
+                      const broker::WorkerDeath& death, const std::shared_ptr<Task>& running) {
   const bool faulted = IsFault(death);
   std::vector<std::shared_ptr<Task>> tasks;
   std::vector<QueuedTask> sent;
@@ -83,18 +83,18 @@ Fates FatesOf(const DeviceQueue& queue, const DeviceQueue::InFlightQueue& in_fli
   }
   const std::vector<TaskDisposition> dispositions =
       DispositionsOf(sent, {death.completed_sequence, death.started_sequence, death.undone});
-  Fates fates;
+  SortedTasks sorted;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const bool lost = dispositions[i] == TaskDisposition::kLost;
     if (dispositions[i] == TaskDisposition::kAgain) {
-      fates.again.push_back(tasks[i]);
+      sorted.again.push_back(tasks[i]);
     } else {
-      fates.ended.emplace_back(
+      sorted.ended.emplace_back(
           tasks[i], lost ? LossOf(queue, *tasks[i], death, faulted && tasks[i] == running)
                          : FirstInputError(*tasks[i]));
     }
   }
-  return fates;
+  return sorted;
 }
 
 }  // namespace
@@ -146,17 +146,17 @@ void WorkerChanges::WorkerDied(GlobalTransaction& transaction, DeviceQueue& queu
   Blame(transaction, queue, death, running);
   for (const DeviceQueue::InFlight& entry : in_flight)
     parts_.task_memory->ReleaseAbandoned(transaction, entry);
-  const Fates fates = FatesOf(queue, in_flight, death, running);
-  for (const auto& task : fates.again) events_->Requeue(transaction, task);
-  for (const auto& [task, status] : fates.ended) events_->Complete(transaction, task, status);
+  const SortedTasks sorted = SortTasks(queue, in_flight, death, running);
+  for (const auto& task : sorted.again) events_->Requeue(transaction, task);
+  for (const auto& [task, status] : sorted.ended) events_->Complete(transaction, task, status);
   // Not before: what comes after the first of them may be sent, and committed, before the last is
   // ended, and a successor asks this worker's page what became of that.
   core_->journal_writer->WorkerGone(transaction, queue.tenant, record);
-  for (const auto& task : fates.again) {
+  for (const auto& task : sorted.again) {
     if (!task->cancel.recall.ok() && task->state == TaskState::kWaiting)
       events_->EndUnrun(transaction, task, task->cancel.recall);
   }
-  for (const auto& task : fates.again) events_->Evaluate(transaction, task);
+  for (const auto& task : sorted.again) events_->Evaluate(transaction, task);
   // Tasks that were only being prepared here go on with a new worker.
   PrepareAll(transaction, queue);
   parts_.memory->Changed(transaction);  // waiters for its arena ask again

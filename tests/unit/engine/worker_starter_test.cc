@@ -202,17 +202,17 @@ TEST_F(WorkerStarterTest, WorkerInUseIsNotIdle) {
   Tend();
   EXPECT_NE(queue.worker, nullptr);
   End(queue);
-  for (auto use : {&DeviceQueue::num_copies, &DeviceQueue::num_asking}) {
-    queue.*use = 1;
+  for (int* use : {&queue.num_copies, &queue.contents.num_waiting}) {
+    *use = 1;
     Tend();
     EXPECT_NE(queue.worker, nullptr);
-    queue.*use = 0;
+    *use = 0;
   }
-  for (auto use : {&DeviceQueue::growing, &DeviceQueue::streaming}) {
-    queue.*use = true;
+  for (bool* use : {&queue.arenas.growing, &queue.streaming}) {
+    *use = true;
     Tend();
     EXPECT_NE(queue.worker, nullptr);
-    queue.*use = false;
+    *use = false;
   }
   Tend();
   EXPECT_EQ(queue.worker, nullptr);
