@@ -409,7 +409,7 @@ TEST(RestartTest, DaemonEndsWithoutItsHolder) {
   // It has the socket and two files of each journal by then.
   constexpr int kStored = 1 + 2 * (kNumTenantPartitions + 1);
   Daemon daemon({"--supervise", "--drain-timeout=1s"}, {},
-                {"STRIDE_CRASH_POINT=holder.store:" + std::to_string(kStored + 1)});
+                {"STRIDE_CRASH_POINT=supervisor.store:" + std::to_string(kStored + 1)});
   const pid_t serving = daemon.ServingPid();
   Client client = daemon.Connect();
   auto put = client.Put(Iota<double>(1000), {1000});  // needs an arena, which kills the holder
