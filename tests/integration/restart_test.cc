@@ -405,7 +405,7 @@ INSTANTIATE_TEST_SUITE_P(InRecovery, CrashPointTest,
                                            "scheduler.after_submit:30,recovery.end:1"),
                          [](const auto& info) { return "n" + std::to_string(info.index); });
 
-TEST(RestartTest, DaemonEndsWithoutItsHolder) {
+TEST(RestartTest, DaemonEndsWithoutItsSupervisor) {
   // It has the socket and two files of each journal by then.
   constexpr int kStored = 1 + 2 * (kNumTenantPartitions + 1);
   Daemon daemon({"--supervise", "--drain-timeout=1s"}, {},

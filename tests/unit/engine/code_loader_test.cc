@@ -32,7 +32,7 @@ class CodeLoaderTest : public PartTest {
     task->program_launch = std::move(launch);
     auto compiled = std::make_shared<CompiledProgram>();
     compiled->modules = {Module(100)};
-    task->compiled = compiled;
+    task->code.compiled = compiled;
     return task;
   }
   static std::shared_ptr<ProgramLaunch> NewLaunch(uint64_t id) {
@@ -45,7 +45,7 @@ class CodeLoaderTest : public PartTest {
   // The number of answers, when the worker has sent all of them.
   uint64_t NumAnswers() {
     time_.RunAll();
-    return queue_->num_told;
+    return queue_->contents.num_answers;
   }
 
   std::unique_ptr<CodeLoader> loader_;
@@ -55,17 +55,17 @@ class CodeLoaderTest : public PartTest {
 
 TEST_F(CodeLoaderTest, ModuleIsLoadedOnceForAWorker) {
   auto task = NewTask(*queue_);
-  task->module = Module(7);
+  task->code.module = Module(7);
   ASSERT_TRUE(Load(*task).ok());
   ASSERT_TRUE(Load(*task).ok());
   EXPECT_EQ(NumAnswers(), 1u);
   TenantTransaction transaction(*core_, queue_->tenant);
-  EXPECT_EQ(queue_->attributes[7].kernels(0).entry(), "kernel");
+  EXPECT_EQ(queue_->contents.attributes[7].kernels(0).entry(), "kernel");
 }
 
 TEST_F(CodeLoaderTest, TaskWithoutCodeNeedsNone) {
   EXPECT_TRUE(Load(*NewTask(*queue_)).ok());
-  EXPECT_TRUE(queue_->loaded.empty());
+  EXPECT_TRUE(queue_->contents.modules.empty());
 }
 
 TEST_F(CodeLoaderTest, ProgramIsLoadedWithItsModules) {
@@ -74,7 +74,7 @@ TEST_F(CodeLoaderTest, ProgramIsLoadedWithItsModules) {
   ASSERT_TRUE(Load(*task).ok());
   ASSERT_TRUE(Load(*task).ok());
   EXPECT_EQ(worker_->num_graph_loads(), 1);
-  EXPECT_EQ(queue_->loaded.count(100), 1u);
+  EXPECT_EQ(queue_->contents.modules.count(100), 1u);
   EXPECT_EQ(NumAnswers(), 1u);
 }
 
@@ -114,9 +114,9 @@ TEST_F(CodeLoaderTest, LeastRecentlyUsedProgramIsUnloaded) {
 
 TEST_F(CodeLoaderTest, ErrorOfAModuleIsFoundForItsTasks) {
   auto task = NewTask(*queue_);
-  task->module = Module(7);
+  task->code.module = Module(7);
   EXPECT_TRUE(CodeLoader::ErrorOf(*task, *queue_).ok());
-  queue_->load_errors[7] = absl::InternalError("refused");
+  queue_->contents.load_errors[7] = absl::InternalError("refused");
   EXPECT_EQ(CodeLoader::ErrorOf(*task, *queue_).message(), "refused");
   EXPECT_TRUE(CodeLoader::ErrorOf(*NewTask(*queue_), *queue_).ok());
 }

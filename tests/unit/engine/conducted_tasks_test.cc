@@ -55,7 +55,7 @@ TEST_F(ConductedTasksTest, ConductorRunsAfterTheTransaction) {
 
 TEST_F(ConductedTasksTest, EndIsCountedWhereTheBodiesRan) {
   Begin();
-  task_->ran_on_device = 0;
+  task_->timeline.ran_on_device = 0;
   In("t", [&](TenantTransaction& transaction) {
     conducted_->Ended(transaction, task_, absl::OkStatus());
     EXPECT_EQ(transaction.ChangeOf(0).succeeded, 1);
@@ -66,14 +66,14 @@ TEST_F(ConductedTasksTest, EndIsCountedWhereTheBodiesRan) {
 
 TEST_F(ConductedTasksTest, StoppedTaskHasTheReasonAsItsResult) {
   Begin();
-  task_->stop = absl::CancelledError("by the client");
+  task_->cancel.stop = absl::CancelledError("by the client");
   End(absl::InternalError("a body was cancelled"));
   EXPECT_EQ(task_->result, absl::CancelledError("by the client"));
 }
 
 TEST_F(ConductedTasksTest, TaskThatEndedBeforeTheStopKeepsItsResult) {
   Begin();
-  task_->stop = absl::CancelledError("too late");
+  task_->cancel.stop = absl::CancelledError("too late");
   End(absl::OkStatus());
   EXPECT_TRUE(task_->result.ok());
 }

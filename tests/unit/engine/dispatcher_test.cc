@@ -48,9 +48,9 @@ TEST_F(DispatcherTest, ReadyTasksTravelInOnePacket) {
   EXPECT_EQ(worker_->num_packets(), 1);
   EXPECT_THAT(SentLabels(), ElementsAre("a", "b"));
   EXPECT_EQ(a->state, TaskState::kDispatched);
-  EXPECT_EQ(b->first_sequence, 2u);
-  EXPECT_EQ(queue_->in_flight.size(), 2u);
-  EXPECT_TRUE(queue_->ready.empty());
+  EXPECT_EQ(b->sent.first_sequence, 2u);
+  EXPECT_EQ(queue_->sending.in_flight.size(), 2u);
+  EXPECT_TRUE(queue_->sending.ready.empty());
   EXPECT_TRUE(queue_->preparing.empty());
   EXPECT_THAT(events_.Take(), IsEmpty()) << "no call upward in the common case";
 }
@@ -59,7 +59,7 @@ TEST_F(DispatcherTest, HigherPriorityGoesFirstThenAge) {
   Add(Operation("a"));
   Add(Operation("b"));
   auto urgent = Operation("urgent");
-  urgent->priority = 1;
+  urgent->options.priority = 1;
   Add(urgent);
   Pump();
   EXPECT_THAT(SentLabels(), ElementsAre("urgent", "a", "b"));
@@ -73,7 +73,7 @@ TEST_F(DispatcherTest, TaskIsBoundToItsBlocks) {
   ASSERT_TRUE(task.has_elementwise());
   EXPECT_EQ(to->num_writes, 1u);
   EXPECT_EQ(task.sequence(), 1u);
-  EXPECT_EQ(queue_->mapped.count(to->replicas.at(0).arena->id), 1u);
+  EXPECT_EQ(queue_->contents.mapped.count(to->replicas.at(0).arena->id), 1u);
 }
 
 TEST_F(DispatcherTest, OutputIsClearedBeforeItsLaunch) {
@@ -86,9 +86,9 @@ TEST_F(DispatcherTest, OutputIsClearedBeforeItsLaunch) {
   ASSERT_EQ(worker_->submitted().size(), 2u);
   EXPECT_TRUE(worker_->submitted()[0].has_zero_fill());
   EXPECT_EQ(worker_->submitted()[1].sequence(), 2u);
-  EXPECT_EQ(task->first_sequence, 1u);
-  EXPECT_EQ(task->last_sequence, 2u);
-  EXPECT_FALSE(queue_->in_flight.front().last);
+  EXPECT_EQ(task->sent.first_sequence, 1u);
+  EXPECT_EQ(task->sent.last_sequence, 2u);
+  EXPECT_FALSE(queue_->sending.in_flight.front().last);
 }
 
 TEST_F(DispatcherTest, DependentsMayFollowInTheSamePacket) {
@@ -124,7 +124,7 @@ TEST_F(DispatcherTest, WithoutAWorkerNothingIsSent) {
   queue_->worker = nullptr;
   auto task = Add(Operation("a"));
   Pump();
-  EXPECT_THAT(queue_->ready, ElementsAre(task));
+  EXPECT_THAT(queue_->sending.ready, ElementsAre(task));
   EXPECT_EQ(task->state, TaskState::kPreparing);
 }
 
@@ -169,24 +169,24 @@ TEST_F(DispatcherTest, LongQueueIsSentInPieces) {
   for (int i = 0; i < 300; ++i) Add(Operation("a"));
   Pump();
   EXPECT_EQ(worker_->submitted().size(), 256u);
-  EXPECT_EQ(queue_->ready.size(), 44u);
+  EXPECT_EQ(queue_->sending.ready.size(), 44u);
 }
 
 TEST_F(DispatcherTest, ObserverLearnsOfTheStart) {
   std::vector<TaskState> states;
   auto task = Operation("a");
-  task->observer = std::make_unique<const std::function<void(TaskState)>>(
+  task->callbacks.observer = std::make_unique<const std::function<void(TaskState)>>(
       [&](TaskState state) { states.push_back(state); });
   worker_->set_begins(false);
   Add(task);
   Pump();
   time_.Advance(absl::Milliseconds(20));
   EXPECT_THAT(states, ElementsAre(TaskState::kDispatched)) << "sent, but not begun";
-  EXPECT_EQ(task->begin_time, SteadyTime());
+  EXPECT_EQ(task->timeline.begin_time, SteadyTime());
   worker_->set_begins(true);
   time_.Advance(absl::Milliseconds(2));
   EXPECT_THAT(states, ElementsAre(TaskState::kDispatched, TaskState::kDispatched));
-  EXPECT_EQ(task->begin_time, core_->Now());
+  EXPECT_EQ(task->timeline.begin_time, core_->Now());
 }
 
 }  // namespace

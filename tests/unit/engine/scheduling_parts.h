@@ -59,13 +59,13 @@ class SchedulingPartsTest : public PartTest {
   void TearDown() override {
     if (core_ == nullptr) return;
     health_->Stop();
-    queue_->ready.clear();
-    queue_->in_flight.clear();
+    queue_->sending.ready.clear();
+    queue_->sending.in_flight.clear();
     for (const auto& task : tasks_) {
       queue_->preparing.Remove(*task);
       ReleaseAccesses(*task);
       task->uses.clear();
-      task->dependents.clear();
+      task->order.dependents.clear();
     }
     PartTest::TearDown();
   }
@@ -97,9 +97,9 @@ class SchedulingPartsTest : public PartTest {
   std::shared_ptr<Task> Sent(std::shared_ptr<Task> task) {
     queue_->preparing.Remove(*task);
     task->state = TaskState::kDispatched;
-    task->dispatch_time = core_->Now();
-    task->first_sequence = task->last_sequence = queue_->next_sequence;
-    queue_->in_flight.push_back({queue_->next_sequence++, task, true});
+    task->timeline.dispatch_time = core_->Now();
+    task->sent.first_sequence = task->sent.last_sequence = queue_->sending.next_sequence;
+    queue_->sending.in_flight.push_back({queue_->sending.next_sequence++, task, true});
     return task;
   }
 

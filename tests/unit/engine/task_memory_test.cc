@@ -89,7 +89,7 @@ TEST_F(TaskMemoryTest, InlineInputIsCopiedAtOnce) {
   input->inline_bytes = std::make_shared<const std::string>("abcd");
   auto task = TaskOn(*queue_, {Reads(input)});
   EXPECT_TRUE(Take(task));
-  EXPECT_EQ(task->num_moves, 0);
+  EXPECT_EQ(task->memory.num_moves, 0);
   const store::Allocation& block = input->replicas.at(0);
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(block.data()), 4), "abcd");
 }
@@ -103,8 +103,8 @@ TEST_F(TaskMemoryTest, InputIsBroughtFromAnotherDevice) {
     GlobalTransaction transaction(*core_);
     EXPECT_FALSE(task_memory_->Take(transaction, task));
     EXPECT_FALSE(task_memory_->Take(transaction, other));
-    EXPECT_EQ(task->num_moves, 1);
-    EXPECT_EQ(other->num_moves, 1) << "it waits for the same copy";
+    EXPECT_EQ(task->memory.num_moves, 1);
+    EXPECT_EQ(other->memory.num_moves, 1) << "it waits for the same copy";
   }
   ASSERT_TRUE(AwaitCopies());
   EXPECT_THAT(tasks_.retried, ElementsAre(task, other));
@@ -118,7 +118,7 @@ TEST_F(TaskMemoryTest, TaskTakesAllOrNothing) {
   ASSERT_TRUE(TakeWithAll(first));
   auto task = TaskOn(*queue_, {Makes(EmptyBuffer(kMiB / 8)), Makes(EmptyBuffer(kMiB / 2))});
   EXPECT_FALSE(TakeWithAll(task));
-  EXPECT_TRUE(task->waits_memory);
+  EXPECT_TRUE(task->memory.waits);
   EXPECT_TRUE(task->uses[0].buffer->replicas.empty());
   EXPECT_EQ(task->uses[0].buffer->pin_count, 0);
   auto later = TaskOn(*queue_, {Makes(EmptyBuffer(kMiB / 16))});
@@ -130,7 +130,7 @@ TEST_F(TaskMemoryTest, TaskTakesAllOrNothing) {
     memory_->arenas().Reclaim(transaction);
   }
   EXPECT_TRUE(TakeWithAll(task));
-  EXPECT_FALSE(task->waits_memory);
+  EXPECT_FALSE(task->memory.waits);
 }
 
 TEST_F(TaskMemoryTest, TaskThatLeavesNoLongerWaits) {
@@ -181,7 +181,7 @@ TEST_F(TaskMemoryTest, LentArrayIsOnlyRead) {
   lent->num_loans = 1;
   auto reader = TaskOn(*queue_, {Reads(lent)});
   EXPECT_FALSE(TaskMemory::WritesLoan(*reader));
-  reader->drop_other_replicas = true;
+  reader->options.drop_other_replicas = true;
   EXPECT_TRUE(TaskMemory::WritesLoan(*reader)) << "a move would take it away";
   EXPECT_TRUE(TaskMemory::WritesLoan(*TaskOn(*queue_, {Makes(lent)})));
 }

@@ -55,9 +55,9 @@ TEST_F(TaskResultsTest, ResultEndsItsTask) {
   });
   EXPECT_THAT(events_.Take(), ElementsAre("complete a"));
   EXPECT_TRUE(a->result.ok());
-  EXPECT_EQ(a->begin_time, core_->Now() - absl::Seconds(0.5));
+  EXPECT_EQ(a->timeline.begin_time, core_->Now() - absl::Seconds(0.5));
   EXPECT_THAT(pumped_, ElementsAre(queue_)) << "the worker has room";
-  EXPECT_EQ(queue_->in_flight.front().task, b);
+  EXPECT_EQ(queue_->sending.in_flight.front().task, b);
 }
 
 TEST_F(TaskResultsTest, RunTimeIsLearned) {
@@ -70,7 +70,7 @@ TEST_F(TaskResultsTest, RunTimeIsLearned) {
 // The first run on loops that every operation shares says nothing of the operation's own code.
 TEST_F(TaskResultsTest, RunTimeByBlocksIsNotLearned) {
   auto task = Operation("a");
-  task->block_loops = std::make_shared<const broker::CompiledModule>();
+  task->code.block_loops = std::make_shared<const broker::CompiledModule>();
   Sent(task);
   Done({Result(1, 3.0)});
   TenantTransaction transaction(*core_, queue_->tenant);
@@ -86,7 +86,7 @@ TEST_F(TaskResultsTest, ErrorNamesTheOperation) {
 
 TEST_F(TaskResultsTest, TaskHasTheErrorOfItsZeroFill) {
   auto task = Sent(Operation("a"));
-  queue_->in_flight.push_front({0, task, false});
+  queue_->sending.in_flight.push_front({0, task, false});
   Done({Result(0, 0, absl::StatusCode::kInternal), Result(1)});
   EXPECT_EQ(task->result.code(), absl::StatusCode::kInternal);
 }
@@ -95,9 +95,9 @@ TEST_F(TaskResultsTest, ErrorOfItsCodeIsTheCause) {
   auto module = std::make_shared<broker::CompiledModule>();
   module->id = 7;
   auto task = Operation("a");
-  task->module = module;
+  task->code.module = module;
   Sent(task);
-  queue_->load_errors[7] = absl::InvalidArgumentError("the driver refused it");
+  queue_->contents.load_errors[7] = absl::InvalidArgumentError("the driver refused it");
   Done({Result(1, 0, absl::StatusCode::kFailedPrecondition)});
   EXPECT_EQ(task->result.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(task->result.message()), HasSubstr("the driver refused it"));
@@ -125,16 +125,16 @@ TEST_F(TaskResultsTest, ResultRefusesTheRecallOfItsTask) {
   worker_->HoldCancels();
   auto task = Sent(Operation("a"));
   In("t", [&](TenantTransaction& transaction) { cancellation_->Cancel(transaction, task); });
-  ASSERT_EQ(queue_->recalls.size(), 1u);
+  ASSERT_EQ(queue_->sending.recalls.size(), 1u);
   Done({Result(1)});
-  EXPECT_TRUE(queue_->recalls.empty());
+  EXPECT_TRUE(queue_->sending.recalls.empty());
   EXPECT_THAT(events_.Take(), ElementsAre("complete a"));
 }
 
 TEST_F(TaskResultsTest, EndOfAnAbandonedLaunchReleasesItsMemory) {
   auto made = Placed();
   ++made->pin_count;
-  queue_->in_flight.push_back({.sequence = 1,
+  queue_->sending.in_flight.push_back({.sequence = 1,
                                .task = nullptr,
                                .last = true,
                                .given_up = NewTask(*queue_),

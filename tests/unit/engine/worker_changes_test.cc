@@ -87,30 +87,30 @@ TEST_F(WorkerChangesTest, FaultEndsItsTaskAndOthersRunAgain) {
   auto next = Sent(Operation("next"));
   Die(Fault(), 0, 1);
   EXPECT_EQ(ReasonOf(faulty->result), v1::ERROR_REASON_KERNEL_FAULT);
-  EXPECT_EQ(faulty->num_deaths, 1);
+  EXPECT_EQ(faulty->sent.num_deaths, 1);
   EXPECT_EQ(next->state, TaskState::kWaiting);
   EXPECT_THAT(events_.Take(), ElementsAre("requeue next", "complete faulty", "evaluate next"));
-  EXPECT_TRUE(queue_->in_flight.empty());
+  EXPECT_TRUE(queue_->sending.in_flight.empty());
 }
 
 TEST_F(WorkerChangesTest, WorkerNamesTheTaskAtFault) {
   auto a = Sent(Operation("a"));
   auto b = Sent(Operation("b"));
   Die(Fault(), 0, 2, /*faulting_sequence=*/2);
-  EXPECT_EQ(b->num_deaths, 1);
-  EXPECT_EQ(a->num_deaths, 0);
+  EXPECT_EQ(b->sent.num_deaths, 1);
+  EXPECT_EQ(a->sent.num_deaths, 0);
 }
 
 // A death that the task did not cause: it runs again, but not for ever.
 TEST_F(WorkerChangesTest, RunningTaskIsRepeatedAFewTimes) {
   auto task = Operation("a");
   for (int i = 1; i < kMaxTaskAttempts; ++i) {
-    queue_->next_sequence = 1;
+    queue_->sending.next_sequence = 1;
     Sent(task);
     Die(Lost(), 0, 1);
     EXPECT_THAT(events_.Take(), ElementsAre("requeue a", "evaluate a")) << i;
   }
-  queue_->next_sequence = 1;
+  queue_->sending.next_sequence = 1;
   Sent(task);
   Die(Lost(), 0, 1);
   EXPECT_THAT(events_.Take(), ElementsAre("complete a"));
@@ -133,16 +133,16 @@ TEST_F(WorkerChangesTest, ChangeThatHadNotBegunRunsAgain) {
 TEST_F(WorkerChangesTest, RecalledTaskEndsInsteadOfRunningAgain) {
   Sent(Operation("running"));
   auto recalled = Sent(Operation("recalled"));
-  recalled->recall = absl::CancelledError("cancelled");
-  queue_->recalls[2] = {recalled};
+  recalled->cancel.recall = absl::CancelledError("cancelled");
+  queue_->sending.recalls[2] = {recalled};
   Die(Lost(), 0, 1);
   EXPECT_TRUE(absl::IsCancelled(recalled->result));
-  EXPECT_TRUE(queue_->recalls.empty());
+  EXPECT_TRUE(queue_->sending.recalls.empty());
 }
 
 TEST_F(WorkerChangesTest, KilledTaskHasTheReason) {
   auto task = Sent(Operation("a"));
-  task->stop = absl::DeadlineExceededError("too long");
+  task->cancel.stop = absl::DeadlineExceededError("too long");
   queue_->killed = true;
   Die(absl::DeadlineExceededError("too long"), 0, 1);
   EXPECT_TRUE(absl::IsDeadlineExceeded(task->result));
@@ -152,7 +152,7 @@ TEST_F(WorkerChangesTest, KilledTaskHasTheReason) {
 TEST_F(WorkerChangesTest, AbandonedLaunchReleasesItsMemory) {
   auto made = Placed();
   ++made->pin_count;
-  queue_->in_flight.push_back({.sequence = 1,
+  queue_->sending.in_flight.push_back({.sequence = 1,
                                .task = nullptr,
                                .last = true,
                                .given_up = NewTask(*queue_),
