@@ -456,7 +456,7 @@ void Recovery::RestoreTasks(GlobalTransaction& transaction) {
       task->sent.num_deaths =
           dispatch->second.num_deaths() + (WasRunning(dispatch->second, progress_) ? 1 : 0);
       task->cancel.recall = StatusFrom(dispatch->second.recall());
-      task->lost_input = StatusFrom(dispatch->second.lost_input());
+      task->order.lost_input = StatusFrom(dispatch->second.lost_input());
     }
     core_.journal_writer->TakenBack(transaction, *task);
     for (const Use& use : task->uses) {

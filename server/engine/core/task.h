@@ -126,7 +126,6 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   TaskState state = TaskState::kWaiting;
   DeviceQueue* queue = nullptr;
   std::shared_ptr<Conductor> stream;  // set: kDispatched, on no device queue, computed in pieces
-  absl::Status lost_input;  // not OK: the writer of one of its inputs ended without running
 
   // Of DependencyTracker and UnfinishedTasks.
   struct Order {
@@ -134,6 +133,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
     size_t unfinished_index = 0;  // position in the list of tasks that have not ended
     TaskList pending;             // unfinished accesses that it waits for
     TaskList dependents;          // tasks that have this one in `pending`
+    absl::Status lost_input;      // not OK: the writer of one of its inputs ended without running
   };
   Order order;
 

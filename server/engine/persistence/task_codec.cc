@@ -167,7 +167,7 @@ void ToRecord(const Task& task, recovery::DispatchRecord* record) {
   for (const Use& use : task.uses) record->add_flags(FlagsOf(use));
   record->set_dispatch_time(ToRecord(task.timeline.dispatch_time));
   if (!task.cancel.recall.ok()) SetStatus(task.cancel.recall, record->mutable_recall());
-  if (!task.lost_input.ok()) SetStatus(task.lost_input, record->mutable_lost_input());
+  if (!task.order.lost_input.ok()) SetStatus(task.order.lost_input, record->mutable_lost_input());
 }
 
 void ToRecord(const Task& task, const SpaceNames& spaces, recovery::TaskResultRecord* record) {

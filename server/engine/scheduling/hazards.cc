@@ -133,7 +133,7 @@ bool NeedsOutputOf(const Task& later, const Task& task) {
 }
 
 absl::Status FirstInputError(const Task& task) {
-  if (!task.lost_input.ok()) return task.lost_input;
+  if (!task.order.lost_input.ok()) return task.order.lost_input;
   for (const Use& use : task.uses) {
     if (use.buffer == nullptr || use.fresh) continue;
     if ((use.read || use.write) && !use.buffer->error.ok()) return use.buffer->error;

@@ -225,8 +225,8 @@ void Scheduler::EndUnrun(TenantTransaction& transaction, const std::shared_ptr<T
     }
   }
   for (const auto& dependent : task->order.dependents) {
-    if (!dependent->lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
-    dependent->lost_input = status;
+    if (!dependent->order.lost_input.ok() || !NeedsOutputOf(*dependent, *task)) continue;
+    dependent->order.lost_input = status;
     core_->journal_writer->Changed(transaction, *dependent);
   }
   Complete(transaction, task, std::move(status));

@@ -134,11 +134,12 @@ TEST_F(TaskResultsTest, ResultRefusesTheRecallOfItsTask) {
 TEST_F(TaskResultsTest, EndOfAnAbandonedLaunchReleasesItsMemory) {
   auto made = Placed();
   ++made->pin_count;
-  queue_->sending.in_flight.push_back({.sequence = 1,
-                               .task = nullptr,
-                               .last = true,
-                               .given_up = NewTask(*queue_),
-                               .held = {Use{.buffer = made, .write = true, .fresh = true}}});
+  queue_->sending.in_flight.push_back(
+      {.sequence = 1,
+       .task = nullptr,
+       .last = true,
+       .given_up = NewTask(*queue_),
+       .held = {Use{.buffer = made, .write = true, .fresh = true}}});
   Done({Result(1)});
   EXPECT_EQ(made->pin_count, 0);
   EXPECT_TRUE(made->replicas.empty());

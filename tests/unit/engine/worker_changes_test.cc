@@ -152,11 +152,12 @@ TEST_F(WorkerChangesTest, KilledTaskHasTheReason) {
 TEST_F(WorkerChangesTest, AbandonedLaunchReleasesItsMemory) {
   auto made = Placed();
   ++made->pin_count;
-  queue_->sending.in_flight.push_back({.sequence = 1,
-                               .task = nullptr,
-                               .last = true,
-                               .given_up = NewTask(*queue_),
-                               .held = {Use{.buffer = made, .write = true, .fresh = true}}});
+  queue_->sending.in_flight.push_back(
+      {.sequence = 1,
+       .task = nullptr,
+       .last = true,
+       .given_up = NewTask(*queue_),
+       .held = {Use{.buffer = made, .write = true, .fresh = true}}});
   Die(Lost(), 0, 1);
   EXPECT_EQ(made->pin_count, 0);
 }
