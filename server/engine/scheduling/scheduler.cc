@@ -23,9 +23,9 @@ constexpr uint64_t kKeepEmptyBytes = uint64_t{512} << 20;
 bool LosesWrites(const Task& task, const absl::Status& status) {
   if (task.session == nullptr || task.options.drop_other_replicas || absl::IsCancelled(status))
     return false;
-  const bool is_told =
+  const bool is_reported =
       absl::IsInvalidArgument(status) || absl::IsNotFound(status) || absl::IsUnimplemented(status);
-  return task.kernel == nullptr || !is_told;
+  return task.kernel == nullptr || !is_reported;
 }
 
 }  // namespace

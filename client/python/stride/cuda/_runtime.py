@@ -108,6 +108,8 @@ def list_devices() -> Devices:
 def get_num_devices() -> int:
     """The number of devices.
 
+    Returns
+        The length of `gpus`.
     Example
         >>> from stride import cuda
         >>> cuda.get_num_devices() == len(cuda.gpus)
