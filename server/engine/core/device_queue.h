@@ -40,7 +40,7 @@ struct DeviceQueue {
   const int device;
   const wire::DeviceDescription& description;
 
-  // Of Memory.
+  // Changed by Memory.
   struct Arenas {
     store::ArenaPool pool;
     // Host memory that the device uses in place, for the small inputs and results of calls: no
@@ -67,7 +67,7 @@ struct DeviceQueue {
   uint64_t worker_record = 0;              // the worker's id in the journal
   WorkerStart start{this, device};
   ProcessorTime processor_time;  // for a CPU device's worker
-  // Of CodeLoader and Modules: what the worker has.
+  // State of the worker's memory. Changed by CodeLoader and Modules.
   struct Contents {
     struct Graph {
       std::weak_ptr<const ProgramLaunch> program_launch;
@@ -120,7 +120,7 @@ struct DeviceQueue {
     std::shared_ptr<const Planned> planned;
     ops::Rebinder rebinder;
   };
-  // Of Dispatcher.
+  // Changed by Dispatcher.
   struct Sending {
     std::deque<std::shared_ptr<Task>, PoolAllocator<std::shared_ptr<Task>>> ready;  // by priority
     InFlightQueue in_flight;                                                        // by sequence

@@ -127,7 +127,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   DeviceQueue* queue = nullptr;
   std::shared_ptr<Conductor> stream;  // set: kDispatched, on no device queue, computed in pieces
 
-  // Of DependencyTracker and UnfinishedTasks.
+  // Changed by DependencyTracker and UnfinishedTasks.
   struct Order {
     uint64_t accepted = 0;        // in the order of acceptance
     size_t unfinished_index = 0;  // position in the list of tasks that have not ended
@@ -137,7 +137,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   };
   Order order;
 
-  // Of CodePreparer.
+  // Changed by CodePreparer.
   struct Code {
     std::shared_ptr<const broker::CompiledModule> module;
     std::shared_ptr<const broker::CompiledModule> block_loops;  // set: it runs by blocks
@@ -146,7 +146,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   };
   Code code;
 
-  // Of TaskMemory, MemoryWaiters and Migration.
+  // Changed by TaskMemory, MemoryWaiters and Migration.
   struct Memory {
     int num_moves = 0;    // inputs whose move is in flight
     bool pinned = false;  // it has all its memory, and its buffers are pinned
@@ -157,7 +157,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   };
   Memory memory;
 
-  // Of its device queue's lists.
+  // Position in the lists of its device queue.
   struct Links {
     bool queued_ready = false;    // in `ready`
     bool being_prepared = false;  // in `preparing`, between these two
@@ -165,7 +165,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   };
   Links links;
 
-  // Of Dispatcher: its launch in the current worker.
+  // The launch in the current worker. Changed by Dispatcher.
   struct Sent {
     // Sequences of its launches, zero fills included, and the worker's record.
     uint64_t first_sequence = 0, last_sequence = 0;
@@ -177,7 +177,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   };
   Sent sent;
 
-  // Of Cancellation.
+  // Changed by Cancellation.
   struct Cancel {
     absl::Status stop;            // not OK: the task is to end, with this status if it is running
     bool grace_begun = false;     // it is running: the worker is killed after the grace
@@ -188,7 +188,7 @@ struct Task : store::Access, std::enable_shared_from_this<Task> {
   };
   Cancel cancel;
 
-  // Of JournalWriter.
+  // Changed by JournalWriter.
   struct Journal {
     bool recorded = false;
     bool changed = false;

@@ -21,8 +21,8 @@ class UnfinishedTasks {
   void Remove(TenantTransaction& transaction, Task& task);
 
   int Count(TenantTransaction& transaction, const TenantId& tenant) const;
-  // Of all tenants. Any thread, without a lock. While the daemon drains, a global transaction
-  // follows when a partition has none left.
+  // The number of all tenants. Any thread, without a lock. While the daemon drains, a global
+  // transaction follows when a partition has none left.
   int Count() const;
 
   // Releases the tasks, without a result, when no other thread runs any more. Tasks and buffers

@@ -16,8 +16,8 @@
 
 namespace stride::engine {
 
-// What becomes of the tasks of a queue when its worker starts, does not start, ends or dies, or
-// when its device no longer serves. After a death, the tasks that the worker had not begun, and
+// Decides about the tasks of a queue when its worker starts, does not start, ends or dies, or when
+// its device no longer serves. After a death, the tasks that the worker had not begun, and
 // those that can be repeated, run again with the next one (task_dispositions.h).
 class WorkerChanges : public WorkerEvents {
  public:

@@ -1,4 +1,4 @@
-// What a worker reports about its tasks.
+// Reports of a worker about its tasks.
 #include "server/engine/scheduling/task_results.h"
 
 #include <memory>

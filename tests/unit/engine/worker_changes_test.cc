@@ -1,4 +1,4 @@
-// What becomes of tasks when their worker, or their device, changes.
+// Tasks whose worker or device changes.
 #include "server/engine/scheduling/worker_changes.h"
 
 #include <memory>
