@@ -1,14 +1,15 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "server/ops/client_function.h"
@@ -132,7 +133,10 @@ class Batcher {
   void SetTarget(int output, const Batched& array) { targets_[output] = array; }
 
  private:
-  void Reserve(uint64_t handle) { next_handle_ = std::max(next_handle_, handle + 1); }
+  // Puts new handles above those of the program. INVALID_ARGUMENT names a handle that leaves too
+  // few.
+  absl::Status ReserveHandles();
+  absl::Status Reserve(uint64_t handle, absl::FunctionRef<std::string()> field);
   absl::Status AddInput(int number, const ArrayInfo& info);
   absl::Status AddOperation(const v1::Operation& given);
   absl::Status CheckTargets(const v1::Operation& given);

@@ -10,18 +10,46 @@
 #include "server/ops/routine_plan.h"
 
 namespace stride::ops {
+namespace {
+
+// The greatest handle of a program with a batch. The rules add fewer than 2^32 handles above it.
+constexpr uint64_t kMaxHandle = UINT64_MAX - (uint64_t{1} << 32);
+
+}  // namespace
 
 Batcher::Batcher(const v1::Program& program, const FunctionTable* functions, const KindTable& kinds,
                  const std::set<uint64_t>& forced)
-    : program_(program), functions_(functions), kinds_(kinds), forced_(forced) {
-  for (const auto& input : program.inputs()) Reserve(input.handle());
-  for (const v1::Operation& operation : program.operations()) {
-    const OperationView view(operation, kinds_);
-    for (const v1::Output* output : view.outputs()) Reserve(output->handle());
+    : program_(program), functions_(functions), kinds_(kinds), forced_(forced) {}
+
+absl::Status Batcher::ReserveHandles() {
+  for (int i = 0; i < program_.inputs_size(); ++i) {
+    const auto field = [&] { return absl::StrCat("inputs[", i, "].handle"); };
+    absl::Status status = Reserve(program_.inputs(i).handle(), field);
+    if (!status.ok()) return status;
   }
+  for (int i = 0; i < program_.operations_size(); ++i) {
+    const OperationView view(program_.operations(i), kinds_);
+    for (size_t j = 0; j < view.outputs().size(); ++j) {
+      const auto field = [&] { return absl::StrCat("operations[", i, "].", view.OutputPath(j)); };
+      absl::Status status = Reserve(view.outputs()[j]->handle(), field);
+      if (!status.ok()) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Batcher::Reserve(uint64_t handle, absl::FunctionRef<std::string()> field) {
+  if (handle > kMaxHandle) {
+    return InvalidField(v1::ERROR_REASON_INVALID_FIELD, field(),
+                        absl::StrCat("a batched program needs free handles above its own. Handle: ",
+                                     handle, ", limit: ", kMaxHandle));
+  }
+  next_handle_ = std::max(next_handle_, handle + 1);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<v1::Program> Batcher::Run(absl::Span<const ArrayInfo> inputs) {
+  if (absl::Status status = ReserveHandles(); !status.ok()) return status;
   *result_.mutable_inputs() = program_.inputs();
   for (int i = 0; i < program_.inputs_size(); ++i) {
     absl::Status status = AddInput(i, inputs[i]);
