@@ -10,7 +10,7 @@ namespace stride {
 // A point on the machine's monotonic clock (CLOCK_MONOTONIC), which cannot be set. Durations and
 // timers use it. absl::Time is the wall clock, which steps: it is only for dates that people read
 // and for data that survives a reboot. The two types do not convert implicitly;
-// base/surroundings.h has the clocks and the conversions.
+// base/environment.h has the clocks and the conversions.
 class SteadyTime {
  public:
   // The machine's start; means "not set".
@@ -56,7 +56,7 @@ class SteadyTime {
   absl::Duration since_boot_;
 };
 
-// The machine's own clock; code that a simulation runs uses Now() of base/surroundings.h instead.
+// The machine's own clock; code that a simulation runs uses Now() of base/environment.h instead.
 inline SteadyTime MachineTime() {
   return SteadyTime::SinceBoot(
       absl::FromChrono(std::chrono::duration_cast<std::chrono::nanoseconds>(

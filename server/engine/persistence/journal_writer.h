@@ -50,7 +50,7 @@ class JournalWriter : public session::Catalogue::Observer {
   explicit JournalWriter(Core* core);
   ~JournalWriter() override;
 
-  // Called before any other method. `FdStore`, the FdStore, must outlive the journal writer. New
+  // Called before any other method. `fd_store` must outlive the journal writer. New
   // ids begin above `last_id`.
   void Start(fd_store::FdStore* fd_store, std::unique_ptr<recovery::Journals> journals,
              uint64_t last_id);
@@ -106,7 +106,7 @@ class JournalWriter : public session::Catalogue::Observer {
              uint64_t id);
   // Erases a record whose tenant is no longer known.
   void EraseWherever(GlobalTransaction& transaction, recovery::Kind kind, uint64_t id);
-  // Ties the record to the replay: when the replay ends, its record is erased.
+  // Ties the record to the launch: when the launch ends, its record is erased.
   void Adopt(TenantTransaction& transaction, const TenantId& tenant, ProgramLaunch& program_launch,
              uint64_t record);
 

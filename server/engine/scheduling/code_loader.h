@@ -11,7 +11,7 @@
 namespace stride::engine {
 
 // Loads the code of tasks into the workers that run them: modules, and the graphs of programs. A
-// queue forgets what its worker has when the worker ends (DeviceQueue::ForgetWorker).
+// queue forgets what its worker has when the worker ends (DeviceQueue::Contents::Clear).
 class CodeLoader {
  public:
   explicit CodeLoader(Core* core) : core_(core) {}

@@ -17,7 +17,7 @@
 
 namespace stride::engine {
 
-// The surroundings of one part of the scheduler: devices without processes, a core without a
+// The environment of one part of the scheduler: devices without processes, a core without a
 // scheduler, and time that the test advances. Work lists go to the test.
 class PartTest : public ::testing::Test {
  protected:
